@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Images with labels, in two splits. A data set is named by a spec:
+//
+//     synthetic[:COUNT]   generated from the seed, learnable, no files
+//     fashion-mnist       Debian package dataset-fashion-mnist
+//     idx:DIR             (gzipped) IDX files as of MNIST: train-images-idx3-ubyte[.gz] and so on
+//     cifar10:DIR         binary batches: data_batch_1.bin … data_batch_5.bin, test_batch.bin
+//     folder:DIR          train/CLASS/*.jpg|jpeg|png and val/CLASS/…, any size
+//
+// Lifetime: open, hand to loaders (they borrow it), close after the last loader is gone.
+// Threads: an open data set is read-only and may be shared by any number of threads.
+#ifndef STANNIS_DATASET_H
+#define STANNIS_DATASET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stannis/status.h"
+
+enum stn_split { STN_SPLIT_TRAIN, STN_SPLIT_VAL, STN_SPLIT_COUNT };
+
+struct stn_dataset_options {
+    const char *spec;
+    int image_size;     // edge in pixels of what the network sees; 0: the data's own (folder: 224, synthetic: 32)
+    int classes;        // synthetic only; 0: 10
+    uint64_t seed;      // synthetic only: what is generated
+    // The class list that labels must follow (a checkpoint's, for evaluation); NULL: the data set's own order.
+    const char *const *class_names;
+    int class_count;
+};
+
+struct stn_dataset_info {
+    const char *kind;               // "folder", …
+    int channels;                   // 1 or 3
+    int image_size;                 // edge of what the network sees
+    int classes;
+    const char *const *class_names; // [classes]
+    int64_t count[STN_SPLIT_COUNT]; // samples in each split
+    float mean[3], std[3];          // of pixel values in 0…1, per channel: the normalisation
+};
+
+struct stn_dataset;
+
+STN_MUST_CHECK enum stn_status stn_dataset_open(const struct stn_dataset_options *options,
+                                                struct stn_dataset **out);
+void stn_dataset_close(struct stn_dataset *dataset);
+// Borrowed; valid until close.
+const struct stn_dataset_info *stn_dataset_info(const struct stn_dataset *dataset);
+
+#endif

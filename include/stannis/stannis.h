@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stannis: training on machines that are not alike. The headers, in reading order.
+#ifndef STANNIS_STANNIS_H
+#define STANNIS_STANNIS_H
+
+#include "stannis/status.h"
+#include "stannis/log.h"
+#include "stannis/dataset.h"
+#include "stannis/model.h"
+#include "stannis/train.h"
+
+#define STN_VERSION "0.1.0"
+
+#endif

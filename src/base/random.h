@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Randomness without state that travels: every draw is a function of what it is for (seed, epoch, sample, …), so it
+// does not matter which node, thread or step makes it. Pure; any thread.
+#ifndef BASE_RANDOM_H
+#define BASE_RANDOM_H
+
+#include <stdint.h>
+
+// Mixes a value into a key; chain it: base_key(base_key(seed, epoch), sample).
+uint64_t base_key(uint64_t key, uint64_t value);
+// The index-th random word of a key.
+uint64_t base_random_at(uint64_t key, uint64_t index);
+
+// A stream of draws from one key.
+struct base_random {
+    uint64_t key, next;
+};
+
+struct base_random base_random_from(uint64_t key);
+uint64_t base_random_u64(struct base_random *r);
+uint64_t base_random_below(struct base_random *r, uint64_t bound);  // uniform in [0, bound), bound ≥ 1
+double base_random_unit(struct base_random *r);                     // uniform in [0, 1)
+double base_random_normal(struct base_random *r);                   // mean 0, variance 1
+
+// Position → element of a keyed permutation of 0 … count−1: constant memory, constant expected time.
+uint64_t base_permute(uint64_t key, uint64_t count, uint64_t position);
+
+#endif

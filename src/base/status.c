@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stannis/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "stannis/log.h"
+
+static const struct {
+    const char *name, *text;
+    int exit_code;
+} statuses[] = {
+#define X(name, exit_code, text) {#name, text, exit_code},
+    STN_STATUS_MAP(X)
+#undef X
+};
+
+const char *stn_status_name(enum stn_status status)
+{
+    return statuses[status].name;
+}
+
+const char *stn_status_text(enum stn_status status)
+{
+    return statuses[status].text;
+}
+
+int stn_status_exit_code(enum stn_status status)
+{
+    return statuses[status].exit_code;
+}
+
+enum stn_status stn_fail(enum stn_status status, const char *format, ...)
+{
+    char line[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    stn_log(STN_LOG_ERROR, "%s", line);
+    return status;
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// A network ready to run: a planned graph, its parameters, their gradient sums and its activations' memory.
+//
+// One training step, on one node:
+//     nn_net_begin_step                      gradient sums and totals to zero
+//     nn_net_train × m                       forward, loss, backward of one micro-batch; sums grow
+//     (other nodes' sums would be added here)
+//     nn_net_merge_statistics                running statistics move, by count
+//     optimizer on nn_net_tensor()s          weights move
+//     nn_net_weights_changed                 before the next forward
+// After the first step nothing is allocated. Lifetime: the kernel outlives the net.
+// Threads: one thread at a time, the kernel's.
+#ifndef NN_NET_H
+#define NN_NET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/kernel.h"
+#include "stannis/model.h"
+#include "stannis/status.h"
+
+struct nn_net;
+
+struct nn_net_config {
+    const struct stn_model_info *model;
+    struct stn_model_shape shape;
+    int micro_batch;
+    float label_smoothing;
+    bool inference;    // evaluation only: no gradients, no backward memory
+};
+
+enum nn_tensor_kind { NN_PARAMETER, NN_BUFFER };
+
+// A parameter or a running statistic, under the name torchvision gives it ("features.0.0.weight").
+struct nn_tensor {
+    const char *name;
+    enum nn_tensor_kind kind;
+    int rank;
+    int64_t dims[4];
+    size_t count;
+    size_t offset;     // in the flat array of its kind
+    bool decay;        // weight decay applies (weights of conv and fc)
+};
+
+STN_MUST_CHECK enum stn_status nn_net_create(struct kernel *kernel, const struct nn_net_config *config,
+                                             struct nn_net **out);
+void nn_net_destroy(struct nn_net *net);
+
+const struct nn_net_config *nn_net_config(const struct nn_net *net);
+struct stn_model_cost nn_net_cost(const struct nn_net *net);
+// All memory the net holds: parameters, gradients, packed weights apart.
+size_t nn_net_bytes(const struct nn_net *net);
+
+// Parameters first, then buffers; each kind in graph order.
+int nn_net_tensor_count(const struct nn_net *net);
+const struct nn_tensor *nn_net_tensor(const struct nn_net *net, int index);
+
+// The flat arrays that the tensors' offsets point into; 64-byte aligned, writable, owned by the net.
+float *nn_net_parameters(struct nn_net *net);
+float *nn_net_gradient_sums(struct nn_net *net);   // NULL for inference
+float *nn_net_buffers(struct nn_net *net);
+float *nn_net_buffer_sums(struct nn_net *net);     // NULL for inference
+size_t nn_net_parameter_count(const struct nn_net *net);
+size_t nn_net_buffer_count(const struct nn_net *net);
+
+// Random weights (He, fan-out) from the seed; BatchNorm at identity, statistics at 0 and 1.
+void nn_net_init(struct nn_net *net, uint64_t seed);
+void nn_net_weights_changed(struct nn_net *net);
+
+void nn_net_begin_step(struct nn_net *net);
+// images [micro_batch][channels][size][size]; rows beyond `rows` must be zero. Adds to *totals.
+STN_MUST_CHECK enum stn_status nn_net_train(struct nn_net *net, const float *images, const int32_t *labels,
+                                            const uint64_t *row_keys, int rows, struct kernel_loss_totals *totals);
+// running = (1 − momentum)·running + momentum·(sum / count); count: samples in the sums.
+void nn_net_merge_statistics(struct nn_net *net, double count, double momentum);
+
+// As trained, running statistics, no dropout. Adds to *totals.
+STN_MUST_CHECK enum stn_status nn_net_eval(struct nn_net *net, const float *images, const int32_t *labels, int rows,
+                                           struct kernel_loss_totals *totals);
+// logits [micro_batch][classes], borrowed until the next run.
+STN_MUST_CHECK enum stn_status nn_net_logits(struct nn_net *net, const float *images, int rows, const float **logits);
+
+#endif

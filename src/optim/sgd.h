@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stochastic gradient descent with momentum over flat arrays, one pass over memory.
+#ifndef OPTIM_SGD_H
+#define OPTIM_SGD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct optim_sgd {
+    float momentum, weight_decay;
+    bool nesterov;
+};
+
+// g = gradient_sum·scale [+ weight_decay·w];  v = momentum·v + g;  w −= lr·v, or lr·(g + momentum·v) with Nesterov.
+// `decay`: whether weight decay applies to this segment (not to batch norm and biases). Uses `threads` cores.
+void optim_sgd_step(const struct optim_sgd *sgd, float lr, float scale, bool decay, size_t count,
+                    const float *restrict gradient_sum, float *restrict velocity, float *restrict weight, int threads);
+
+#endif
