@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// The backends there are, and the calls of kernel.h, which check descriptors and pass on to the
+// chosen one.
+#include "kernel/kernel.h"
+
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/backend.h"
+#include "kernel/check.h"
+
+// ---- backends, best first -----------------------------------------------------------------------
+
+#ifdef STANNIS_HAVE_ONEDNN
+#define BACKEND_MAP(X) X(onednn) X(reference)
+#else
+#define BACKEND_MAP(X) X(reference)
+#endif
+
+#define X(name) &kernel_backend_##name,
+static const struct kernel_backend *const backends[] = {BACKEND_MAP(X)};
+#undef X
+
+#define X(name) #name,
+static const char *const backend_names[] = {BACKEND_MAP(X) NULL};
+#undef X
+
+enum { BACKENDS = sizeof backends / sizeof *backends };
+
+struct kernel {
+    const struct kernel_backend *backend;
+    void *engine;
+    int threads;
+};
+
+const char *const *kernel_backend_names(void)
+{
+    return backend_names;
+}
+
+static const struct kernel_backend *find_backend(const char *name)
+{
+    if (!name)
+        return backends[0];
+    for (int i = 0; i < BACKENDS; i++) {
+        if (strcmp(backend_names[i], name) == 0)
+            return backends[i];
+    }
+    return NULL;
+}
+
+static enum stn_status fail_unknown(const char *name)
+{
+    char list[128] = "";
+    for (int i = 0; i < BACKENDS; i++) {
+        const size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", backend_names[i]);
+    }
+    return stn_fail(STN_ERR_NOT_FOUND, "no kernel backend '%s': this build has %s", name, list);
+}
+
+enum stn_status kernel_create(const char *name, int threads, struct kernel **out)
+{
+    const struct kernel_backend *backend = find_backend(name);
+    if (!backend)
+        return fail_unknown(name);
+    if (threads < 1)
+        return stn_fail(STN_ERR_INVALID, "kernel: %d threads: must be at least 1", threads);
+    struct kernel *kernel = calloc(1, sizeof *kernel);
+    if (!kernel)
+        return stn_fail(STN_ERR_NO_MEMORY, "kernel: out of memory");
+    kernel->backend = backend;
+    kernel->threads = threads;
+    // A fixed team: sums are split by its size, and a run must be repeatable.
+    omp_set_dynamic(0);
+    omp_set_num_threads(threads);
+    enum stn_status status = backend->open(threads, &kernel->engine);
+    if (status) {
+        free(kernel);
+        return status;
+    }
+    *out = kernel;
+    return STN_OK;
+}
+
+void kernel_destroy(struct kernel *kernel)
+{
+    if (!kernel)
+        return;
+    kernel->backend->close(kernel->engine);
+    free(kernel);
+}
+
+const char *kernel_name(const struct kernel *kernel)
+{
+    return kernel->backend->name;
+}
+
+const char *kernel_version(const struct kernel *kernel)
+{
+    return kernel->backend->version(kernel->engine);
+}
+
+int kernel_threads(const struct kernel *kernel)
+{
+    return kernel->threads;
+}
+
+// ---- planning: check, then the backend's maker --------------------------------------------------
+
+#define DEFINE_CREATE(op)                                                                          \
+    enum stn_status kernel_##op##_create(struct kernel *kernel, const struct kernel_##op *d,       \
+                                         struct kernel_op **out)                                   \
+    {                                                                                              \
+        enum stn_status status = kernel_check_##op(d);                                             \
+        return status ? status : kernel->backend->op(kernel->engine, d, out);                      \
+    }
+
+DEFINE_CREATE(conv)
+DEFINE_CREATE(batchnorm)
+DEFINE_CREATE(activate)
+DEFINE_CREATE(pool)
+DEFINE_CREATE(global_pool)
+DEFINE_CREATE(fc)
+DEFINE_CREATE(add)
+DEFINE_CREATE(concat)
+DEFINE_CREATE(shuffle)
+DEFINE_CREATE(dropout)
+DEFINE_CREATE(reorder)
+
+// ---- running ------------------------------------------------------------------------------------
+
+void kernel_op_destroy(struct kernel_op *op)
+{
+    if (op)
+        op->calls->destroy(op);
+}
+
+const struct kernel_op_traits *kernel_op_traits(const struct kernel_op *op)
+{
+    return &op->traits;
+}
+
+void kernel_op_prepare(struct kernel_op *op, const float *const *params)
+{
+    if (op->calls->prepare)
+        op->calls->prepare(op, params);
+}
+
+enum stn_status kernel_op_forward(struct kernel_op *op, const struct kernel_io *io)
+{
+    return op->calls->forward(op, io);
+}
+
+enum stn_status kernel_op_backward(struct kernel_op *op, const struct kernel_io *io)
+{
+    return op->calls->backward(op, io);
+}
+
+// ---- what backends share ------------------------------------------------------------------------
+
+static int window_output(int extent, struct kernel_window w, int axis)
+{
+    return (extent + w.pad_before[axis] + w.pad_after[axis] - w.size[axis]) / w.stride[axis] + 1;
+}
+
+struct kernel_shape kernel_window_output(struct kernel_shape x, struct kernel_window w,
+                                         int channels)
+{
+    return (struct kernel_shape){x.n, channels, window_output(x.h, w, 0), window_output(x.w, w, 1)};
+}
+
+int64_t kernel_conv_macs(const struct kernel_conv *d, struct kernel_shape y)
+{
+    return (int64_t)y.n * y.c * y.h * y.w * (d->x.shape.c / d->groups) * d->window.size[0] *
+           d->window.size[1];
+}
+
+const char *kernel_activation_suffix(const char *op, enum kernel_activation a)
+{
+    static const char *const names[][3] = {
+        // KERNEL_LINEAR, KERNEL_RELU, KERNEL_RELU6
+        {"conv", "conv+relu", "conv+relu6"},
+        {"batchnorm", "batchnorm+relu", "batchnorm+relu6"},
+        {"fc", "fc+relu", "fc+relu6"},
+        {"add", "add+relu", "add+relu6"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(names[i][0], op) == 0)
+            return names[i][a];
+    }
+    return op;
+}
