@@ -20,15 +20,16 @@ enum base_option_kind {
     BASE_OPTION_BYTES,    // size_t: 512M, 2G, 1048576
     BASE_OPTION_TEXT,     // const char *, borrowed from argv
     BASE_OPTION_CHOICE,   // int: index into `choices`
+    BASE_OPTION_HEADING,  // no option: `name` heads the rows below it in --help
 };
 
 struct base_option {
     const char *name;             // without dashes
     enum base_option_kind kind;
     size_t offset;                // of the field in the target struct
-    const char *value;            // "N", "DIR": shown in help; NULL for flags
-    const char *help;
-    double min, max;              // INT, INT64, REAL; both 0: no limits
+    const char *value;            // "N", "DIR": shown in help; NULL for flags and choices
+    const char *help;             // the default is added, unless the text speaks of a "default" itself
+    double min, max;              // INT, INT64, REAL; both 0: no limits; max INFINITY: none above
     const char *const *choices;   // CHOICE: NULL at the end
 };
 
@@ -46,7 +47,8 @@ struct base_option_result {
     bool help;                    // --help was given: nothing else was checked
 };
 
-// Parses argv[1…] into `target`, whose fields already hold the defaults.
+// Parses argv[1…] into `target`, whose fields already hold the defaults. Long options only (and -h), as --name VALUE or
+// --name=VALUE, in any order with operands; after "--" all are operands. Names are not abbreviated.
 STN_MUST_CHECK enum stn_status base_option_parse(const struct base_command *command, int argc, char **argv,
                                                  void *target, struct base_option_result *out);
 // Defaults are read from `defaults`, a target as the command would start with.
