@@ -21,18 +21,20 @@ enum stn_split { STN_SPLIT_TRAIN, STN_SPLIT_VAL, STN_SPLIT_COUNT };
 
 struct stn_dataset_options {
     const char *spec;
-    int image_size;     // edge in pixels of what the network sees; 0: the data's own (folder: 224, synthetic: 32)
-    int classes;        // synthetic only; 0: 10
-    uint64_t seed;      // synthetic only: what is generated
-    // The class list that labels must follow (a checkpoint's, for evaluation); NULL: the data set's own order.
+    int image_size; // edge in pixels of what the network sees; 0: the data's own (folder: 224,
+                    // synthetic: 32)
+    int classes;    // synthetic only; 0: 10
+    uint64_t seed;  // synthetic only: what is generated
+    // The class list that labels must follow (a checkpoint's, for evaluation); NULL: the data set's
+    // own order.
     const char *const *class_names;
     int class_count;
 };
 
 struct stn_dataset_info {
-    const char *kind;               // "folder", …
-    int channels;                   // 1 or 3
-    int image_size;                 // edge of what the network sees
+    const char *kind; // "folder", …
+    int channels;     // 1 or 3
+    int image_size;   // edge of what the network sees
     int classes;
     const char *const *class_names; // [classes]
     int64_t count[STN_SPLIT_COUNT]; // samples in each split

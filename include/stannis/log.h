@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One-line messages for people. The library never prints elsewhere: a program that embeds it replaces the sink.
-// Threads: stn_log may be called from any thread; set the sink before starting others.
+// One-line messages for people. The library never prints elsewhere: a program that embeds it
+// replaces the sink. Threads: stn_log may be called from any thread; set the sink before starting
+// others.
 #ifndef STANNIS_LOG_H
 #define STANNIS_LOG_H
 
@@ -13,6 +14,7 @@ typedef void stn_log_sink(void *context, enum stn_log_level level, const char *l
 void stn_log_set_sink(stn_log_sink *sink, void *context);
 // Messages above this level are dropped; default STN_LOG_INFO.
 void stn_log_set_level(enum stn_log_level level);
-void stn_log(enum stn_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void stn_log(enum stn_log_level level, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -13,25 +13,25 @@
 enum { STN_IMAGE_SIZE_MIN = 28, STN_IMAGE_SIZE_MAX = 299 };
 
 struct stn_model_shape {
-    int image_size;  // edge in pixels; 0: the model's default
-    int channels;    // 1 or 3
+    int image_size; // edge in pixels; 0: the model's default
+    int channels;   // 1 or 3
     int classes;
 };
 
 struct stn_model_cost {
     int64_t parameters;
-    int64_t macs;              // multiply-accumulates of one image's forward pass
-    size_t activation_bytes;   // planned memory of one training micro-batch
-    int micro_batch;           // for which activation_bytes holds
+    int64_t macs;            // multiply-accumulates of one image's forward pass
+    size_t activation_bytes; // planned memory of one training micro-batch
+    int micro_batch;         // for which activation_bytes holds
 };
 
 struct stn_model_info {
     const char *name;
-    const char *source;        // where the definition comes from
+    const char *source; // where the definition comes from
     int default_image_size;
     int default_micro_batch;
     bool has_batchnorm;
-    const char *small_input_note;  // how the stem adapts below 64 px
+    const char *small_input_note; // how the stem adapts below 64 px
 };
 
 int stn_model_count(void);
@@ -39,7 +39,8 @@ const struct stn_model_info *stn_model_at(int index);
 // NULL when there is no such network.
 const struct stn_model_info *stn_model_find(const char *name);
 // Plans the network without allocating its memory.
-STN_MUST_CHECK enum stn_status stn_model_measure(const struct stn_model_info *model, struct stn_model_shape shape,
-                                                 int micro_batch, struct stn_model_cost *out);
+STN_MUST_CHECK enum stn_status stn_model_measure(const struct stn_model_info *model,
+                                                 struct stn_model_shape shape, int micro_batch,
+                                                 struct stn_model_cost *out);
 
 #endif

@@ -3,11 +3,13 @@
 #ifndef STANNIS_STANNIS_H
 #define STANNIS_STANNIS_H
 
+// clang-format off
 #include "stannis/status.h"
 #include "stannis/log.h"
 #include "stannis/dataset.h"
 #include "stannis/model.h"
 #include "stannis/train.h"
+// clang-format on
 
 #define STN_VERSION "0.1.0"
 

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every fallible call of Stannis returns. One list makes the enum, the names, the texts and the exit codes.
+// What every fallible call of Stannis returns. One list makes the enum, the names, the texts and
+// the exit codes.
 //
-// Rule of the house: whoever detects a failure first reports it (stn_fail: one line through the log) and
-// returns the status; everybody above only forwards it.
+// Rule of the house: whoever detects a failure first reports it (stn_fail: one line through the
+// log) and returns the status; everybody above only forwards it.
 #ifndef STANNIS_STATUS_H
 #define STANNIS_STATUS_H
 
 //        name          exit  text
-#define STN_STATUS_MAP(X)                                        \
-    X(OK,               0,   "success")                          \
-    X(ERR_INVALID,      2,   "invalid argument or input")        \
-    X(ERR_NOT_FOUND,    2,   "not found")                        \
-    X(ERR_CORRUPT,      2,   "damaged or foreign file")          \
-    X(ERR_UNSUPPORTED,  2,   "not supported")                    \
-    X(ERR_IO,           1,   "input/output error")               \
-    X(ERR_NO_SPACE,     1,   "no space left")                    \
-    X(ERR_NO_MEMORY,    1,   "out of memory")                    \
-    X(ERR_DIVERGED,     1,   "training diverged")                \
-    X(ERR_INTERNAL,     1,   "internal error")                   \
-    X(ERR_INTERRUPTED,  130, "interrupted")
+#define STN_STATUS_MAP(X)                                                                          \
+    X(OK, 0, "success")                                                                            \
+    X(ERR_INVALID, 2, "invalid argument or input")                                                 \
+    X(ERR_NOT_FOUND, 2, "not found")                                                               \
+    X(ERR_CORRUPT, 2, "damaged or foreign file")                                                   \
+    X(ERR_UNSUPPORTED, 2, "not supported")                                                         \
+    X(ERR_IO, 1, "input/output error")                                                             \
+    X(ERR_NO_SPACE, 1, "no space left")                                                            \
+    X(ERR_NO_MEMORY, 1, "out of memory")                                                           \
+    X(ERR_DIVERGED, 1, "training diverged")                                                        \
+    X(ERR_INTERNAL, 1, "internal error")                                                           \
+    X(ERR_INTERRUPTED, 130, "interrupted")
 
 enum stn_status {
 #define X(name, exit_code, text) STN_##name,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training, evaluation and prediction.
 //
-// stn_train_run does a whole training: opens the data, builds the network, steps through epochs, evaluates after each,
-// saves OUT/last.safetensors and OUT/best.safetensors. Whoever wants to watch passes an observer; it is called on
-// the calling thread between steps.
+// stn_train_run does a whole training: opens the data, builds the network, steps through epochs,
+// evaluates after each, saves OUT/last.safetensors and OUT/best.safetensors. Whoever wants to watch
+// passes an observer; it is called on the calling thread between steps.
 #ifndef STANNIS_TRAIN_H
 #define STANNIS_TRAIN_H
 
@@ -21,13 +21,13 @@ enum stn_augment { STN_AUGMENT_NONE, STN_AUGMENT_CROP, STN_AUGMENT_FLIP, STN_AUG
 struct stn_train_config {
     const char *net;
     struct stn_dataset_options data;
-    int epochs;                  // whole passes; the run ends at whichever of epochs and steps comes first
-    int64_t steps;               // 0: no limit
-    int batch;                   // B, samples a step
-    int micro_batch;             // g; 0: the model's default (at most B)
-    int threads;                 // 0: from affinity and cgroup quota
-    int loader_threads;          // 0: chosen
-    const char *backend;         // NULL: the best built in
+    int epochs;          // whole passes; the run ends at whichever of epochs and steps comes first
+    int64_t steps;       // 0: no limit
+    int batch;           // B, samples a step
+    int micro_batch;     // g; 0: the model's default (at most B)
+    int threads;         // 0: from affinity and cgroup quota
+    int loader_threads;  // 0: chosen
+    const char *backend; // NULL: the best built in
     double lr, momentum, weight_decay, warmup_epochs, lr_gamma, lr_step_epochs;
     double label_smoothing;
     bool nesterov;
@@ -35,9 +35,9 @@ struct stn_train_config {
     enum stn_augment augment;
     uint64_t seed;
     bool skip_bad;
-    const char *out_dir;         // NULL: save nothing
-    const char *resume;          // a checkpoint to continue, or NULL
-    int64_t checkpoint_steps;    // save last.safetensors every so many steps too; 0: at epoch ends only
+    const char *out_dir;      // NULL: save nothing
+    const char *resume;       // a checkpoint to continue, or NULL
+    int64_t checkpoint_steps; // save last.safetensors this often too; 0: at epoch ends only
     // Polled between steps; true: save and return ERR_INTERRUPTED. NULL: never.
     bool (*stop_requested)(void *context);
     void *stop_context;
@@ -51,32 +51,32 @@ struct stn_train_start {
     const char *net, *backend_version;
     const struct stn_dataset_info *data;
     int epochs, batch, micro_batch, threads, loader_threads;
-    int cpu_affinity;            // where `threads` came from
-    double cpu_quota;            // 0: none
+    int cpu_affinity; // where `threads` came from
+    double cpu_quota; // 0: none
     int64_t parameters, steps_total, macs;
-    size_t planned_bytes;        // parameters, optimizer state, activations
-    int64_t first_step;          // > 0 when resumed
+    size_t planned_bytes; // parameters, optimizer state, activations
+    int64_t first_step;   // > 0 when resumed
     uint64_t seed;
 };
 
 struct stn_train_step {
-    int64_t step;                // from 1, over the whole run
-    int epoch;                   // from 1
-    int64_t epoch_position, epoch_samples;   // samples of this epoch done, of how many
-    int images;                  // in this step
-    double loss, accuracy;       // of this step's samples, as trained
+    int64_t step;                          // from 1, over the whole run
+    int epoch;                             // from 1
+    int64_t epoch_position, epoch_samples; // samples of this epoch done, of how many
+    int images;                            // in this step
+    double loss, accuracy;                 // of this step's samples, as trained
     double lr;
-    double seconds;              // of this step
-    double wait_seconds;         // of which waiting for data
-    double images_per_second;    // of this step
-    double elapsed_seconds;      // since the run began
-    double eta_seconds;          // to the end of the run
+    double seconds;           // of this step
+    double wait_seconds;      // of which waiting for data
+    double images_per_second; // of this step
+    double elapsed_seconds;   // since the run began
+    double eta_seconds;       // to the end of the run
 };
 
 struct stn_train_epoch {
     int epoch;
     double train_loss, train_accuracy, val_loss, val_accuracy;
-    double seconds;              // training only
+    double seconds; // training only
     double eval_seconds;
     double images_per_second;
     bool best;
@@ -94,23 +94,24 @@ struct stn_train_observer {
 };
 
 struct stn_train_result {
-    int64_t steps, images;       // of this process
-    double seconds;              // training and evaluation, set-up apart
-    double images_per_second;    // training only
-    double wait_share;           // of training time spent waiting for data
-    double loss, accuracy;       // last training epoch's loss, last validation accuracy
+    int64_t steps, images;    // of this process
+    double seconds;           // training and evaluation, set-up apart
+    double images_per_second; // training only
+    double wait_share;        // of training time spent waiting for data
+    double loss, accuracy;    // last training epoch's loss, last validation accuracy
     double best_accuracy;
-    int64_t skipped;             // bad samples left out
+    int64_t skipped; // bad samples left out
     int threads;
 };
 
 // `observer` may be NULL. On ERR_INTERRUPTED the checkpoint was saved and `out` is filled.
 STN_MUST_CHECK enum stn_status stn_train_run(const struct stn_train_config *config,
-                                             const struct stn_train_observer *observer, struct stn_train_result *out);
+                                             const struct stn_train_observer *observer,
+                                             struct stn_train_result *out);
 
 struct stn_eval_config {
     const char *checkpoint;
-    const char *data;            // spec; NULL: the one it was trained with
+    const char *data; // spec; NULL: the one it was trained with
     enum stn_split split;
     int micro_batch, threads, loader_threads;
     const char *backend;
@@ -123,45 +124,49 @@ struct stn_eval_result {
 };
 
 STN_MUST_CHECK enum stn_status stn_eval_run(const struct stn_eval_config *config,
-                                            const struct stn_train_observer *observer, struct stn_eval_result *out);
+                                            const struct stn_train_observer *observer,
+                                            struct stn_eval_result *out);
 
 // A trained network ready to classify image files.
 struct stn_predictor;
 
 struct stn_prediction {
     int class_index;
-    const char *class_name;      // borrowed from the predictor
+    const char *class_name; // borrowed from the predictor
     double probability;
 };
 
-STN_MUST_CHECK enum stn_status stn_predictor_open(const char *checkpoint, const char *backend, int threads,
-                                                  struct stn_predictor **out);
+STN_MUST_CHECK enum stn_status stn_predictor_open(const char *checkpoint, const char *backend,
+                                                  int threads, struct stn_predictor **out);
 void stn_predictor_close(struct stn_predictor *predictor);
-// The `top` most likely classes, best first; `*count` is how many there are (at most the number of classes).
-STN_MUST_CHECK enum stn_status stn_predictor_classify(struct stn_predictor *predictor, const char *image_path, int top,
+// The `top` most likely classes, best first; `*count` is how many there are (at most the number of
+// classes).
+STN_MUST_CHECK enum stn_status stn_predictor_classify(struct stn_predictor *predictor,
+                                                      const char *image_path, int top,
                                                       struct stn_prediction *out, int *count);
 
 // Training speed on made-up images: no data path, no files.
 struct stn_bench_config {
     const char *net;
     struct stn_model_shape shape;
-    int batch, micro_batch;      // 0: the model's default
+    int batch, micro_batch; // 0: the model's default
     int threads;
-    int steps, warmup_steps;     // timed, and before
+    int steps, warmup_steps; // timed, and before
     const char *backend;
 };
 
 struct stn_bench_result {
     const char *backend_version; // static
     int batch, micro_batch, threads, steps;
-    double images_per_second;    // median step
+    double images_per_second; // median step
     double images_per_second_best;
-    double gflops;               // achieved: 3 × forward MACs × 2 (first layer's image gradient apart), median step
-    double peak_gflops;          // FMA peak measured in the same process on the same threads
-    size_t peak_memory;          // high-water mark of resident memory
+    double gflops;      // achieved in the median step: 2 × 3 × forward MACs
+    double peak_gflops; // FMA peak measured in the same process on the same threads
+    size_t peak_memory; // high-water mark of resident memory
     int64_t parameters, macs;
 };
 
-STN_MUST_CHECK enum stn_status stn_bench_run(const struct stn_bench_config *config, struct stn_bench_result *out);
+STN_MUST_CHECK enum stn_status stn_bench_run(const struct stn_bench_config *config,
+                                             struct stn_bench_result *out);
 
 #endif

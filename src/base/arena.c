@@ -98,7 +98,8 @@ void *base_pages_alloc(size_t bytes)
         return NULL;
     }
     if (bytes >= HUGE_PAGE) {
-        (void)madvise(pages, bytes, MADV_HUGEPAGE);  // a hint: kernels without huge pages say no, and that is fine
+        // A hint: kernels without huge pages say no, and that is fine.
+        (void)madvise(pages, bytes, MADV_HUGEPAGE);
     }
     return pages;
 }

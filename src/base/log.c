@@ -4,7 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static const char *const prefixes[] = {"stannis: error: ", "stannis: warning: ", "", "stannis: debug: "};
+static const char *const prefixes[] = {"stannis: error: ", "stannis: warning: ", "",
+                                       "stannis: debug: "};
 
 static void sink_stderr(void *context, enum stn_log_level level, const char *line)
 {
@@ -41,7 +42,7 @@ void stn_log(enum stn_log_level level, const char *format, ...)
     va_end(args);
     for (char *c = line; *c; c++) {
         if (*c == '\n' || *c == '\r') {
-            *c = ' ';  // one message, one line, also when a file name holds a newline
+            *c = ' '; // one message, one line, also when a file name holds a newline
         }
     }
     log_state.sink(log_state.context, level, line);

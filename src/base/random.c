@@ -54,12 +54,13 @@ double base_random_unit(struct base_random *r)
 double base_random_normal(struct base_random *r)
 {
     const double two_pi = 6.283185307179586;
-    double u = 1.0 - base_random_unit(r);  // (0, 1]: the logarithm is finite
+    double u = 1.0 - base_random_unit(r); // (0, 1]: the logarithm is finite
     double v = base_random_unit(r);
     return sqrt(-2.0 * log(u)) * cos(two_pi * v);
 }
 
-// A four-round Feistel network permutes 0 … 4^k−1; values beyond count walk on along their cycle until they fall inside.
+// A four-round Feistel network permutes 0 … 4^k−1; values beyond count walk on along their cycle
+// until they fall inside.
 uint64_t base_permute(uint64_t key, uint64_t count, uint64_t position)
 {
     assert(position < count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Randomness without state that travels: every draw is a function of what it is for (seed, epoch, sample, …), so it
-// does not matter which node, thread or step makes it. Pure; any thread.
+// Randomness without state that travels: every draw is a function of what it is for (seed, epoch,
+// sample, …), so it does not matter which node, thread or step makes it. Pure; any thread.
 #ifndef BASE_RANDOM_H
 #define BASE_RANDOM_H
 
@@ -18,11 +18,13 @@ struct base_random {
 
 struct base_random base_random_from(uint64_t key);
 uint64_t base_random_u64(struct base_random *r);
-uint64_t base_random_below(struct base_random *r, uint64_t bound);  // uniform in [0, bound), bound ≥ 1
-double base_random_unit(struct base_random *r);                     // uniform in [0, 1)
-double base_random_normal(struct base_random *r);                   // mean 0, variance 1
+// Uniform in [0, bound); bound ≥ 1.
+uint64_t base_random_below(struct base_random *r, uint64_t bound);
+double base_random_unit(struct base_random *r);   // uniform in [0, 1)
+double base_random_normal(struct base_random *r); // mean 0, variance 1
 
-// Position → element of a keyed permutation of 0 … count−1: constant memory, constant expected time.
+// Position → element of a keyed permutation of 0 … count−1: constant memory, constant expected
+// time.
 uint64_t base_permute(uint64_t key, uint64_t count, uint64_t position);
 
 #endif

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops, for those who implement them. A backend is one visible table of makers; an op is a struct that begins with
-// struct kernel_op and carries its own table of three calls. Callers read kernel.h, which states what each op means.
+// Ops, for those who implement them. A backend is one visible table of makers; an op is a struct
+// that begins with struct kernel_op and carries its own table of three calls. Callers read
+// kernel.h, which states what each op means.
 #ifndef KERNEL_BACKEND_H
 #define KERNEL_BACKEND_H
 
 #include "kernel/kernel.h"
 
 struct kernel_op_calls {
-    void (*prepare)(struct kernel_op *op, const float *const *params);   // NULL: nothing to prepare
+    void (*prepare)(struct kernel_op *op, const float *const *params); // NULL: nothing to prepare
     enum stn_status (*forward)(struct kernel_op *op, const struct kernel_io *io);
     enum stn_status (*backward)(struct kernel_op *op, const struct kernel_io *io);
     void (*destroy)(struct kernel_op *op);
@@ -25,10 +26,13 @@ struct kernel_backend {
     void (*close)(void *engine);
     const char *(*version)(const void *engine);
     enum stn_status (*conv)(void *engine, const struct kernel_conv *, struct kernel_op **out);
-    enum stn_status (*batchnorm)(void *engine, const struct kernel_batchnorm *, struct kernel_op **out);
-    enum stn_status (*activate)(void *engine, const struct kernel_activate *, struct kernel_op **out);
+    enum stn_status (*batchnorm)(void *engine, const struct kernel_batchnorm *,
+                                 struct kernel_op **out);
+    enum stn_status (*activate)(void *engine, const struct kernel_activate *,
+                                struct kernel_op **out);
     enum stn_status (*pool)(void *engine, const struct kernel_pool *, struct kernel_op **out);
-    enum stn_status (*global_pool)(void *engine, const struct kernel_global_pool *, struct kernel_op **out);
+    enum stn_status (*global_pool)(void *engine, const struct kernel_global_pool *,
+                                   struct kernel_op **out);
     enum stn_status (*fc)(void *engine, const struct kernel_fc *, struct kernel_op **out);
     enum stn_status (*add)(void *engine, const struct kernel_add *, struct kernel_op **out);
     enum stn_status (*concat)(void *engine, const struct kernel_concat *, struct kernel_op **out);
@@ -43,7 +47,8 @@ extern const struct kernel_backend kernel_backend_onednn;
 #endif
 
 // Shape arithmetic that every backend shares.
-struct kernel_shape kernel_window_output(struct kernel_shape x, struct kernel_window w, int channels);
+struct kernel_shape kernel_window_output(struct kernel_shape x, struct kernel_window w,
+                                         int channels);
 int64_t kernel_conv_macs(const struct kernel_conv *d, struct kernel_shape y);
 // "conv+relu", from a static table.
 const char *kernel_activation_suffix(const char *op, enum kernel_activation a);

@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops on feature maps, for those who call them (nn/). Implementers read backend.h.
 //
-// An op is planned once for fixed shapes (kernel_*_create), told its parameters whenever they changed
-// (kernel_op_prepare), then run forward and backward on buffers that the caller owns. Nothing is allocated after create.
+// An op is planned once for fixed shapes (kernel_*_create), told its parameters whenever they
+// changed (kernel_op_prepare), then run forward and backward on buffers that the caller owns.
+// Nothing is allocated after create.
 //
 //     create → { prepare → { forward → backward }×m }×steps → destroy
 //
 // Conventions, the same for every op and backend:
-//   rows       only the first io->rows samples of a micro-batch are real (the end of an epoch is ragged). Ops that mix
-//              samples (batch norm, parameter gradients) count only these; dy and dx of the other rows are zero.
-//   dy         belongs to the op during backward, which may overwrite it; op->in_place_input tells which input's gradient
-//              may be given the very buffer of dy.
-//   dx         per input: KERNEL_DX_NONE (nobody needs it, pointer is NULL), KERNEL_DX_WRITE or KERNEL_DX_ADD
-//              (other consumers have already written their part); fixed at create.
-//   parameters are plain fp32 arrays in PyTorch's order (conv: oihw, fc: oi). Their gradients are *added to*
-//              io->param_grads: sums over samples, never means.
-//   randomness comes from io->row_keys[n] (one key a sample) and the op's salt, so it does not depend on who computes it.
+//   rows        Only the first io->rows samples of a micro-batch are real (the end of an epoch is
+//               ragged). Ops that mix samples (batch norm, parameter gradients) count only these;
+//               dy and dx of the other rows are zero.
+//   dy          belongs to the op during backward, which may overwrite it; in_place_input tells
+//               which input's gradient may be given the very buffer of dy.
+//   dx          per input: KERNEL_DX_NONE (nobody needs it, the pointer is NULL), KERNEL_DX_WRITE,
+//               or KERNEL_DX_ADD (other consumers have already written their part); fixed at
+//               create.
+//   parameters  are plain fp32 arrays in PyTorch's order (conv: oihw, fc: oi). Their gradients are
+//               *added to* io->param_grads: sums over samples, never means.
+//   randomness  comes from io->row_keys[n] (one key a sample) and the op's salt, so it does not
+//               depend on who computes it.
 //
-// Threads: a kernel and its ops are used by one thread, which runs them on the kernel's own team of `threads` cores.
+// Threads: a kernel and its ops are used by one thread, which runs them on the kernel's own team of
+// `threads` cores.
 #ifndef KERNEL_KERNEL_H
 #define KERNEL_KERNEL_H
 
@@ -41,13 +46,13 @@ enum kernel_pool_kind { KERNEL_POOL_MAX, KERNEL_POOL_AVERAGE };
 // `name`: "onednn", "reference", or NULL for the best one built in. `threads` ≥ 1.
 STN_MUST_CHECK enum stn_status kernel_create(const char *name, int threads, struct kernel **out);
 void kernel_destroy(struct kernel *kernel);
-const char *kernel_name(const struct kernel *kernel);       // "onednn"
-const char *kernel_version(const struct kernel *kernel);    // "oneDNN 2.6.3 (AVX2)"
+const char *kernel_name(const struct kernel *kernel);    // "onednn"
+const char *kernel_version(const struct kernel *kernel); // "oneDNN 2.6.3 (AVX2)"
 int kernel_threads(const struct kernel *kernel);
 // Names of the backends built in, NULL at the end.
 const char *const *kernel_backend_names(void);
 
-// ---- descriptors: one struct an op kind -----------------------------------------------------------------
+// ---- descriptors: one struct an op kind -------------------------------------------------------
 
 // [0] is vertical, [1] horizontal.
 struct kernel_window {
@@ -66,9 +71,10 @@ struct kernel_conv {
 };
 
 // y = act(γ·(x − μ)/√(σ² + ε) + β [+ residual]); inputs: x, then the residual if any.
-// Parameters: γ [c], β [c]. Buffers: running mean [c], running variance [c]. Training normalises with the micro-batch's
-// own statistics (biased variance) and adds rows·mean and rows·variance (unbiased, over rows·h·w) to io->buffer_sums.
-// Evaluation uses the running ones. h·w·rows = 1 gives variance 0, not NaN.
+// Parameters: γ [c], β [c]. Buffers: running mean [c], running variance [c]. Training normalises
+// with the micro-batch's own statistics (biased variance) and adds rows·mean and rows·variance
+// (unbiased, over rows·h·w) to io->buffer_sums. Evaluation uses the running ones. h·w·rows = 1
+// gives variance 0, not NaN.
 struct kernel_batchnorm {
     struct kernel_tensor x;
     float epsilon;
@@ -98,7 +104,8 @@ struct kernel_global_pool {
     enum kernel_dx dx;
 };
 
-// y = x·Wᵀ + b over c·h·w features in NCHW order; x must be NCHW; y is [n][out][1][1] NCHW. Parameters: weight [out][in], bias [out].
+// y = x·Wᵀ + b over c·h·w features in NCHW order; x must be NCHW; y is [n][out][1][1] NCHW.
+// Parameters: weight [out][in], bias [out].
 struct kernel_fc {
     struct kernel_tensor x;
     int out_features;
@@ -128,11 +135,12 @@ struct kernel_shuffle {
     enum kernel_dx dx;
 };
 
-// Zeroes each element with `rate` and scales the others by 1/(1 − rate); the identity in evaluation.
+// Zeroes each element with `rate` and scales the others by 1/(1 − rate); the identity in
+// evaluation.
 struct kernel_dropout {
     struct kernel_tensor x;
     float rate;
-    uint64_t salt;   // differs for each dropout of a network
+    uint64_t salt; // differs for each dropout of a network
     enum kernel_dx dx;
 };
 
@@ -143,52 +151,64 @@ struct kernel_reorder {
     enum kernel_dx dx;
 };
 
-STN_MUST_CHECK enum stn_status kernel_conv_create(struct kernel *, const struct kernel_conv *, struct kernel_op **out);
-STN_MUST_CHECK enum stn_status kernel_batchnorm_create(struct kernel *, const struct kernel_batchnorm *, struct kernel_op **out);
-STN_MUST_CHECK enum stn_status kernel_activate_create(struct kernel *, const struct kernel_activate *, struct kernel_op **out);
-STN_MUST_CHECK enum stn_status kernel_pool_create(struct kernel *, const struct kernel_pool *, struct kernel_op **out);
-STN_MUST_CHECK enum stn_status kernel_global_pool_create(struct kernel *, const struct kernel_global_pool *, struct kernel_op **out);
-STN_MUST_CHECK enum stn_status kernel_fc_create(struct kernel *, const struct kernel_fc *, struct kernel_op **out);
-STN_MUST_CHECK enum stn_status kernel_add_create(struct kernel *, const struct kernel_add *, struct kernel_op **out);
-STN_MUST_CHECK enum stn_status kernel_concat_create(struct kernel *, const struct kernel_concat *, struct kernel_op **out);
-STN_MUST_CHECK enum stn_status kernel_shuffle_create(struct kernel *, const struct kernel_shuffle *, struct kernel_op **out);
-STN_MUST_CHECK enum stn_status kernel_dropout_create(struct kernel *, const struct kernel_dropout *, struct kernel_op **out);
-STN_MUST_CHECK enum stn_status kernel_reorder_create(struct kernel *, const struct kernel_reorder *, struct kernel_op **out);
+STN_MUST_CHECK enum stn_status kernel_conv_create(struct kernel *, const struct kernel_conv *,
+                                                  struct kernel_op **out);
+STN_MUST_CHECK enum stn_status
+kernel_batchnorm_create(struct kernel *, const struct kernel_batchnorm *, struct kernel_op **out);
+STN_MUST_CHECK enum stn_status
+kernel_activate_create(struct kernel *, const struct kernel_activate *, struct kernel_op **out);
+STN_MUST_CHECK enum stn_status kernel_pool_create(struct kernel *, const struct kernel_pool *,
+                                                  struct kernel_op **out);
+STN_MUST_CHECK enum stn_status kernel_global_pool_create(struct kernel *,
+                                                         const struct kernel_global_pool *,
+                                                         struct kernel_op **out);
+STN_MUST_CHECK enum stn_status kernel_fc_create(struct kernel *, const struct kernel_fc *,
+                                                struct kernel_op **out);
+STN_MUST_CHECK enum stn_status kernel_add_create(struct kernel *, const struct kernel_add *,
+                                                 struct kernel_op **out);
+STN_MUST_CHECK enum stn_status kernel_concat_create(struct kernel *, const struct kernel_concat *,
+                                                    struct kernel_op **out);
+STN_MUST_CHECK enum stn_status kernel_shuffle_create(struct kernel *, const struct kernel_shuffle *,
+                                                     struct kernel_op **out);
+STN_MUST_CHECK enum stn_status kernel_dropout_create(struct kernel *, const struct kernel_dropout *,
+                                                     struct kernel_op **out);
+STN_MUST_CHECK enum stn_status kernel_reorder_create(struct kernel *, const struct kernel_reorder *,
+                                                     struct kernel_op **out);
 void kernel_op_destroy(struct kernel_op *op);
 
-// ---- what a planned op tells ----------------------------------------------------------------------------
+// ---- what a planned op tells ------------------------------------------------------------------
 
 enum { KERNEL_READS_X = 1, KERNEL_READS_Y = 2 };
 
 struct kernel_op_traits {
-    const char *name;              // "conv", "batchnorm+relu6": for profiles
-    struct kernel_tensor y;        // the output; its layout is the backend's choice
-    size_t saved_bytes;            // what forward leaves for backward
-    size_t scratch_bytes;          // what one call needs while it runs
-    unsigned backward_reads;       // KERNEL_READS_… : what backward still needs besides dy
-    int in_place_input;            // whose gradient may be written over dy; −1: none
-    bool forward_in_place;         // y may be the buffer of x[0] (when nobody else needs x[0] afterwards)
-    int64_t macs;                  // multiply-accumulates of one forward pass of the whole micro-batch (conv, fc)
+    const char *name;        // "conv", "batchnorm+relu6": for profiles
+    struct kernel_tensor y;  // the output; its layout is the backend's choice
+    size_t saved_bytes;      // what forward leaves for backward
+    size_t scratch_bytes;    // what one call needs while it runs
+    unsigned backward_reads; // KERNEL_READS_… : what backward still needs besides dy
+    int in_place_input;      // whose gradient may be written over dy; −1: none
+    bool forward_in_place;   // y may be the buffer of x[0] (when nobody else needs x[0] afterwards)
+    int64_t macs; // multiply-accumulates of one forward pass of the whole micro-batch (conv, fc)
 };
 
 const struct kernel_op_traits *kernel_op_traits(const struct kernel_op *op);
 
-// ---- running --------------------------------------------------------------------------------------------
+// ---- running ----------------------------------------------------------------------------------
 
 struct kernel_io {
     enum kernel_phase phase;
-    int rows;                           // real samples, 1 … n
-    const uint64_t *row_keys;           // [n]; only dropout reads it
-    const float *const *x;              // [inputs]
+    int rows;                 // real samples, 1 … n
+    const uint64_t *row_keys; // [n]; only dropout reads it
+    const float *const *x;    // [inputs]
     float *y;
     float *dy;
-    float *const *dx;                   // [inputs], NULL where KERNEL_DX_NONE
-    const float *const *params;         // [params]
-    float *const *param_grads;          // [params], added to
-    const float *const *buffers;        // [buffers] running statistics
-    float *const *buffer_sums;          // [buffers], added to
-    void *saved;                        // saved_bytes, 64-byte aligned
-    void *scratch;                      // scratch_bytes, 64-byte aligned
+    float *const *dx;            // [inputs], NULL where KERNEL_DX_NONE
+    const float *const *params;  // [params]
+    float *const *param_grads;   // [params], added to
+    const float *const *buffers; // [buffers] running statistics
+    float *const *buffer_sums;   // [buffers], added to
+    void *saved;                 // saved_bytes, 64-byte aligned
+    void *scratch;               // scratch_bytes, 64-byte aligned
 };
 
 // Call after the parameters changed, before the next forward: packs them the way the backend likes.
@@ -196,17 +216,18 @@ void kernel_op_prepare(struct kernel_op *op, const float *const *params);
 STN_MUST_CHECK enum stn_status kernel_op_forward(struct kernel_op *op, const struct kernel_io *io);
 STN_MUST_CHECK enum stn_status kernel_op_backward(struct kernel_op *op, const struct kernel_io *io);
 
-// ---- loss -----------------------------------------------------------------------------------------------
+// ---- loss -------------------------------------------------------------------------------------
 
 struct kernel_loss_totals {
-    double loss_sum;    // over rows
-    int64_t correct;    // argmax equals the label (the first of equals wins)
-    int64_t count;      // rows
+    double loss_sum; // over rows
+    int64_t correct; // argmax equals the label (the first of equals wins)
+    int64_t count;   // rows
 };
 
-// Softmax cross-entropy with label smoothing s: target = (1 − s)·onehot + s/classes. Adds to `totals`. Writes the gradient
-// of the *sum* of losses to dlogits [n][classes] unless NULL; rows beyond `rows` get zero. `n` ≥ rows.
-void kernel_loss_softmax(const float *logits, const int32_t *labels, int n, int rows, int classes, float smoothing,
-                         float *dlogits, struct kernel_loss_totals *totals);
+// Softmax cross-entropy with label smoothing s: target = (1 − s)·onehot + s/classes. Adds to
+// `totals`. Writes the gradient of the *sum* of losses to dlogits [n][classes] unless NULL; rows
+// beyond `rows` get zero. `n` ≥ rows.
+void kernel_loss_softmax(const float *logits, const int32_t *labels, int n, int rows, int classes,
+                         float smoothing, float *dlogits, struct kernel_loss_totals *totals);
 
 #endif

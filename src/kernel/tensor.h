@@ -11,7 +11,8 @@ struct kernel_shape {
 };
 
 // NCHW is plain. The blocked layouts keep 8 or 16 neighbouring channels of a pixel together:
-// [n][⌈c/block⌉][h][w][block]; the lanes beyond c in the last block are always zero, and every op keeps them so.
+// [n][⌈c/block⌉][h][w][block]; the lanes beyond c in the last block are always zero, and every op
+// keeps them so.
 enum kernel_layout { KERNEL_NCHW, KERNEL_NCHW8C, KERNEL_NCHW16C };
 
 struct kernel_tensor {

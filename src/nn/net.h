@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network ready to run: a planned graph, its parameters, their gradient sums and its activations' memory.
+// A network ready to run: a planned graph, its parameters, their gradient sums and its activations'
+// memory.
 //
 // One training step, on one node:
 //     nn_net_begin_step                      gradient sums and totals to zero
@@ -28,7 +29,9 @@ struct nn_net_config {
     struct stn_model_shape shape;
     int micro_batch;
     float label_smoothing;
-    bool inference;    // evaluation only: no gradients, no backward memory
+    bool inference;  // evaluation only: no gradients, no backward memory
+    bool no_dropout; // train without dropout: what comparisons with other programs need
+    bool plan_only;  // shapes, costs and memory plan; cannot run
 };
 
 enum nn_tensor_kind { NN_PARAMETER, NN_BUFFER };
@@ -40,12 +43,12 @@ struct nn_tensor {
     int rank;
     int64_t dims[4];
     size_t count;
-    size_t offset;     // in the flat array of its kind
-    bool decay;        // weight decay applies (weights of conv and fc)
+    size_t offset; // in the flat array of its kind
+    bool decay;    // weight decay applies (weights of conv and fc)
 };
 
-STN_MUST_CHECK enum stn_status nn_net_create(struct kernel *kernel, const struct nn_net_config *config,
-                                             struct nn_net **out);
+STN_MUST_CHECK enum stn_status
+nn_net_create(struct kernel *kernel, const struct nn_net_config *config, struct nn_net **out);
 void nn_net_destroy(struct nn_net *net);
 
 const struct nn_net_config *nn_net_config(const struct nn_net *net);
@@ -57,11 +60,12 @@ size_t nn_net_bytes(const struct nn_net *net);
 int nn_net_tensor_count(const struct nn_net *net);
 const struct nn_tensor *nn_net_tensor(const struct nn_net *net, int index);
 
-// The flat arrays that the tensors' offsets point into; 64-byte aligned, writable, owned by the net.
+// The flat arrays that the tensors' offsets point into; 64-byte aligned, writable, owned by the
+// net.
 float *nn_net_parameters(struct nn_net *net);
-float *nn_net_gradient_sums(struct nn_net *net);   // NULL for inference
+float *nn_net_gradient_sums(struct nn_net *net); // NULL for inference
 float *nn_net_buffers(struct nn_net *net);
-float *nn_net_buffer_sums(struct nn_net *net);     // NULL for inference
+float *nn_net_buffer_sums(struct nn_net *net); // NULL for inference
 size_t nn_net_parameter_count(const struct nn_net *net);
 size_t nn_net_buffer_count(const struct nn_net *net);
 
@@ -71,15 +75,18 @@ void nn_net_weights_changed(struct nn_net *net);
 
 void nn_net_begin_step(struct nn_net *net);
 // images [micro_batch][channels][size][size]; rows beyond `rows` must be zero. Adds to *totals.
-STN_MUST_CHECK enum stn_status nn_net_train(struct nn_net *net, const float *images, const int32_t *labels,
-                                            const uint64_t *row_keys, int rows, struct kernel_loss_totals *totals);
+STN_MUST_CHECK enum stn_status nn_net_train(struct nn_net *net, const float *images,
+                                            const int32_t *labels, const uint64_t *row_keys,
+                                            int rows, struct kernel_loss_totals *totals);
 // running = (1 − momentum)·running + momentum·(sum / count); count: samples in the sums.
 void nn_net_merge_statistics(struct nn_net *net, double count, double momentum);
 
 // As trained, running statistics, no dropout. Adds to *totals.
-STN_MUST_CHECK enum stn_status nn_net_eval(struct nn_net *net, const float *images, const int32_t *labels, int rows,
+STN_MUST_CHECK enum stn_status nn_net_eval(struct nn_net *net, const float *images,
+                                           const int32_t *labels, int rows,
                                            struct kernel_loss_totals *totals);
 // logits [micro_batch][classes], borrowed until the next run.
-STN_MUST_CHECK enum stn_status nn_net_logits(struct nn_net *net, const float *images, int rows, const float **logits);
+STN_MUST_CHECK enum stn_status nn_net_logits(struct nn_net *net, const float *images, int rows,
+                                             const float **logits);
 
 #endif

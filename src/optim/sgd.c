@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each element is updated by itself, so the result does not depend on how the array is cut among threads.
+// Each element is updated by itself, so the result does not depend on how the array is cut among
+// threads.
 #include "optim/sgd.h"
 
 // Below this many elements waking the team costs more than it saves. Small arrays stay off OpenMP

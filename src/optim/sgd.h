@@ -11,9 +11,11 @@ struct optim_sgd {
     bool nesterov;
 };
 
-// g = gradient_sum·scale [+ weight_decay·w];  v = momentum·v + g;  w −= lr·v, or lr·(g + momentum·v) with Nesterov.
-// `decay`: whether weight decay applies to this segment (not to batch norm and biases). Uses `threads` cores.
+// g = gradient_sum·scale [+ weight_decay·w];  v = momentum·v + g;  w −= lr·v, or lr·(g +
+// momentum·v) with Nesterov. `decay`: whether weight decay applies to this segment (not to batch
+// norm and biases). Uses `threads` cores.
 void optim_sgd_step(const struct optim_sgd *sgd, float lr, float scale, bool decay, size_t count,
-                    const float *restrict gradient_sum, float *restrict velocity, float *restrict weight, int threads);
+                    const float *restrict gradient_sum, float *restrict velocity,
+                    float *restrict weight, int threads);
 
 #endif

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Greedy by size: the largest buffer first, each at the lowest offset where nothing alive at the
+// same time lies. Not optimal (that is NP-hard), but the large buffers of a network decide, and
+// they are placed first.
+#include "nn/memory_plan.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+static int by_size_then_time(const void *left, const void *right)
+{
+    const struct nn_plan_buffer *a = *(struct nn_plan_buffer *const *)left;
+    const struct nn_plan_buffer *b = *(struct nn_plan_buffer *const *)right;
+    if (a->bytes != b->bytes) {
+        return a->bytes > b->bytes ? -1 : 1;
+    }
+    return a->first != b->first ? a->first - b->first : (a > b) - (a < b);
+}
+
+static int by_offset(const void *left, const void *right)
+{
+    const struct nn_plan_buffer *a = *(struct nn_plan_buffer *const *)left;
+    const struct nn_plan_buffer *b = *(struct nn_plan_buffer *const *)right;
+    return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+static size_t rounded(size_t bytes)
+{
+    return (bytes + NN_PLAN_ALIGNMENT - 1) / NN_PLAN_ALIGNMENT * NN_PLAN_ALIGNMENT;
+}
+
+// The lowest gap between the buffers placed so far that live at the same time.
+static size_t lowest_gap(const struct nn_plan_buffer *buffer, struct nn_plan_buffer *const *placed,
+                         int count, const struct nn_plan_buffer **neighbours)
+{
+    int n = 0;
+    for (int i = 0; i < count; i++) {
+        if (placed[i]->first <= buffer->last && buffer->first <= placed[i]->last) {
+            neighbours[n++] = placed[i];
+        }
+    }
+    qsort(neighbours, (size_t)n, sizeof(*neighbours), by_offset);
+    size_t offset = 0;
+    for (int i = 0; i < n; i++) {
+        if (neighbours[i]->offset >= offset + rounded(buffer->bytes)) {
+            break;
+        }
+        size_t end = neighbours[i]->offset + rounded(neighbours[i]->bytes);
+        offset = end > offset ? end : offset;
+    }
+    return offset;
+}
+
+size_t nn_memory_plan(struct nn_plan_buffer *buffers, int count)
+{
+    struct nn_plan_buffer **order = calloc((size_t)count + 1, sizeof(*order));
+    const struct nn_plan_buffer **neighbours = calloc((size_t)count + 1, sizeof(*neighbours));
+    size_t total = SIZE_MAX;
+    if (!order || !neighbours) {
+        goto out;
+    }
+    for (int i = 0; i < count; i++) {
+        order[i] = &buffers[i];
+    }
+    qsort(order, (size_t)count, sizeof(*order), by_size_then_time);
+    total = 0;
+    for (int i = 0; i < count; i++) {
+        order[i]->offset = lowest_gap(order[i], order, i, neighbours);
+        size_t end = order[i]->offset + rounded(order[i]->bytes);
+        total = end > total ? end : total;
+    }
+out:
+    free(order);
+    free(neighbours);
+    return total;
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of networks, and what they cost.
+#include "nn/model.h"
+
+#include <string.h>
+
+#include "nn/net.h"
+
+static const struct nn_model *const models[] = {
+    &nn_model_lenet,
+    &nn_model_mobilenet_v2,
+    &nn_model_squeezenet1_0,
+    &nn_model_squeezenet1_1,
+};
+
+enum { MODEL_COUNT = sizeof(models) / sizeof(models[0]) };
+
+int stn_model_count(void)
+{
+    return MODEL_COUNT;
+}
+
+const struct stn_model_info *stn_model_at(int index)
+{
+    return &models[index]->info;
+}
+
+const struct stn_model_info *stn_model_find(const char *name)
+{
+    for (int i = 0; i < MODEL_COUNT; i++) {
+        if (strcmp(models[i]->info.name, name) == 0) {
+            return &models[i]->info;
+        }
+    }
+    return NULL;
+}
+
+const struct nn_model *nn_model_of(const struct stn_model_info *info)
+{
+    for (int i = 0; i < MODEL_COUNT; i++) {
+        if (&models[i]->info == info) {
+            return models[i];
+        }
+    }
+    return NULL;
+}
+
+bool nn_image_is_small(const struct nn_graph *g, nn_value image)
+{
+    return nn_shape(g, image).h < NN_SMALL_IMAGE;
+}
+
+enum stn_status stn_model_measure(const struct stn_model_info *model, struct stn_model_shape shape,
+                                  int micro_batch, struct stn_model_cost *out)
+{
+    struct kernel *kernel;
+    enum stn_status status = kernel_create(NULL, 1, &kernel);
+    if (status != STN_OK) {
+        return status;
+    }
+    struct nn_net_config config = {
+        .model = model, .shape = shape, .micro_batch = micro_batch, .plan_only = true};
+    struct nn_net *net;
+    status = nn_net_create(kernel, &config, &net);
+    if (status == STN_OK) {
+        *out = nn_net_cost(net);
+        nn_net_destroy(net);
+    }
+    kernel_destroy(kernel);
+    return status;
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// MobileNetV2 (Sandler et al., 2018), width 1.0; parameter names as in torchvision.
+#include "nn/model.h"
+
+// Table 2 of the paper: expansion t, output channels c, repeats n, stride s of the first.
+static const struct stage {
+    int t, c, n, s;
+} stages[] = {
+    {1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2},  {6, 64, 4, 2},
+    {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1},
+};
+
+enum { STAGES = sizeof(stages) / sizeof(stages[0]) };
+
+static nn_value conv_bn_relu6(struct nn_graph *g, const char *name, nn_value x, struct nn_conv conv)
+{
+    x = nn_conv(g, nn_name(g, "%s.0", name), x, conv);
+    return nn_batchnorm(g, nn_name(g, "%s.1", name), x, KERNEL_RELU6);
+}
+
+// Expand 1×1, filter depthwise 3×3, project 1×1; the input is added where the shape stays the same.
+static nn_value inverted_residual(struct nn_graph *g, const char *name, nn_value input, int t,
+                                  int out, int stride)
+{
+    int in = nn_shape(g, input).c, hidden = t * in, layer = 0;
+    nn_value x = input;
+    if (t != 1) {
+        x = conv_bn_relu6(g, nn_name(g, "%s.%d", name, layer++), x,
+                          (struct nn_conv){.out = hidden, .kernel = 1});
+    }
+    x = conv_bn_relu6(
+        g, nn_name(g, "%s.%d", name, layer++), x,
+        (struct nn_conv){.out = hidden, .kernel = 3, .stride = stride, .pad = 1, .groups = hidden});
+    x = nn_conv(g, nn_name(g, "%s.%d", name, layer++), x,
+                (struct nn_conv){.out = out, .kernel = 1});
+    const char *last = nn_name(g, "%s.%d", name, layer);
+    return stride == 1 && in == out ? nn_batchnorm_add(g, last, x, input, KERNEL_LINEAR)
+                                    : nn_batchnorm(g, last, x, KERNEL_LINEAR);
+}
+
+static nn_value build(struct nn_graph *g, nn_value x, int classes)
+{
+    bool small = nn_image_is_small(g, x);
+    int block = 0;
+    x = conv_bn_relu6(g, nn_name(g, "features.%d", block++), x,
+                      (struct nn_conv){.out = 32, .kernel = 3, .stride = small ? 1 : 2, .pad = 1});
+    for (int s = 0; s < STAGES; s++) {
+        for (int i = 0; i < stages[s].n; i++) {
+            int stride = i > 0 || (small && s == 1) ? 1 : stages[s].s;
+            x = inverted_residual(g, nn_name(g, "features.%d.conv", block++), x, stages[s].t,
+                                  stages[s].c, stride);
+        }
+    }
+    x = conv_bn_relu6(g, nn_name(g, "features.%d", block), x,
+                      (struct nn_conv){.out = 1280, .kernel = 1});
+    x = nn_global_pool(g, x);
+    x = nn_dropout(g, x, 0.2F);
+    return nn_fc(g, "classifier.1", x, classes, KERNEL_LINEAR);
+}
+
+const struct nn_model nn_model_mobilenet_v2 = {
+    .info = {.name = "mobilenet_v2",
+             .source = "Sandler et al. 2018, as torchvision",
+             .default_image_size = 224,
+             .default_micro_batch = 16,
+             .has_batchnorm = true,
+             .small_input_note = "stem and second stage with stride 1"},
+    .build = build,
+};

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// From graph to net: which gradients are needed, the ops with their layouts, one block of memory,
+// all pointers set.
+#include "nn/net.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "nn/model.h"
+#include "nn/net_state.h"
+
+// ---- which gradients are needed ---------------------------------------------------------------
+
+static bool node_needs(const struct nn_node *node, const struct nn_gradient_need *need)
+{
+    if (node->params > 0) {
+        return true;
+    }
+    for (int i = 0; i < node->inputs; i++) {
+        if (need->value[node->x[i]]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void gradient_need_find(const struct nn_net *net, struct nn_gradient_need *need)
+{
+    const struct nn_graph *g = &net->graph;
+    for (int n = 0; n < g->node_count; n++) {
+        const struct nn_node *node = &g->nodes[n];
+        for (int i = 0; i < node->inputs; i++) {
+            need->last_consumer[node->x[i]] = n;
+        }
+        need->value[node->y] = !net->config.inference && node_needs(node, need);
+    }
+}
+
+// The last consumer in forward order comes first going backwards: it writes, the others add.
+enum kernel_dx nn_net_dx_mode(const struct nn_node *node, int n, int input,
+                              const struct nn_gradient_need *need)
+{
+    nn_value v = node->x[input];
+    if (!need->value[v]) {
+        return KERNEL_DX_NONE;
+    }
+    for (int i = 0; i < input; i++) {
+        if (node->x[i] == v) {
+            return KERNEL_DX_ADD;
+        }
+    }
+    return need->last_consumer[v] == n ? KERNEL_DX_WRITE : KERNEL_DX_ADD;
+}
+
+// ---- ops --------------------------------------------------------------------------------------
+
+static enum stn_status op_create(struct kernel *k, struct nn_node *node,
+                                 const struct kernel_tensor *x, const enum kernel_dx *dx,
+                                 struct kernel_op **out)
+{
+    switch (node->kind) {
+    case NN_CONV:
+        node->op.conv.x = x[0];
+        node->op.conv.dx = dx[0];
+        return kernel_conv_create(k, &node->op.conv, out);
+    case NN_BATCHNORM:
+        node->op.batchnorm.x = x[0];
+        memcpy(node->op.batchnorm.dx, dx, sizeof(node->op.batchnorm.dx));
+        return kernel_batchnorm_create(k, &node->op.batchnorm, out);
+    case NN_ACTIVATE:
+        node->op.activate.x = x[0];
+        node->op.activate.dx = dx[0];
+        return kernel_activate_create(k, &node->op.activate, out);
+    case NN_POOL:
+        node->op.pool.x = x[0];
+        node->op.pool.dx = dx[0];
+        return kernel_pool_create(k, &node->op.pool, out);
+    case NN_GLOBAL_POOL:
+        node->op.global_pool.x = x[0];
+        node->op.global_pool.dx = dx[0];
+        return kernel_global_pool_create(k, &node->op.global_pool, out);
+    case NN_FC:
+        node->op.fc.x = x[0];
+        node->op.fc.dx = dx[0];
+        return kernel_fc_create(k, &node->op.fc, out);
+    case NN_ADD:
+        node->op.add.x = x[0];
+        memcpy(node->op.add.dx, dx, sizeof(node->op.add.dx));
+        return kernel_add_create(k, &node->op.add, out);
+    case NN_CONCAT:
+        memcpy(node->op.concat.x, x, (size_t)node->inputs * sizeof(*x));
+        memcpy(node->op.concat.dx, dx, (size_t)node->inputs * sizeof(*dx));
+        return kernel_concat_create(k, &node->op.concat, out);
+    case NN_SHUFFLE:
+        node->op.shuffle.x = x[0];
+        node->op.shuffle.dx = dx[0];
+        return kernel_shuffle_create(k, &node->op.shuffle, out);
+    case NN_DROPOUT:
+        node->op.dropout.x = x[0];
+        node->op.dropout.dx = dx[0];
+        return kernel_dropout_create(k, &node->op.dropout, out);
+    case NN_REORDER:
+        node->op.reorder.x = x[0];
+        node->op.reorder.dx = dx[0];
+        return kernel_reorder_create(k, &node->op.reorder, out);
+    }
+    return stn_fail(STN_ERR_INTERNAL, "node kind %d has no op", (int)node->kind);
+}
+
+static enum stn_status ops_create(struct nn_net *net, const struct nn_gradient_need *need)
+{
+    struct nn_graph *g = &net->graph;
+    net->tensors[net->image] = (struct kernel_tensor){nn_shape(g, net->image), KERNEL_NCHW};
+    for (int n = 0; n < g->node_count; n++) {
+        struct nn_node *node = &g->nodes[n];
+        struct kernel_tensor x[KERNEL_INPUTS_MAX] = {0};
+        enum kernel_dx dx[KERNEL_INPUTS_MAX] = {KERNEL_DX_NONE};
+        for (int i = 0; i < node->inputs; i++) {
+            x[i] = net->tensors[node->x[i]];
+            dx[i] = nn_net_dx_mode(node, n, i, need);
+            if (x[i].layout != x[0].layout) {
+                return stn_fail(STN_ERR_INTERNAL, "%s: inputs of different layouts", node->name);
+            }
+        }
+        enum stn_status status = op_create(net->kernel, node, x, dx, &net->calls[n].op);
+        if (status != STN_OK) {
+            return status;
+        }
+        net->tensors[node->y] = kernel_op_traits(net->calls[n].op)->y;
+    }
+    return STN_OK;
+}
+
+// ---- create, destroy --------------------------------------------------------------------------
+
+static enum stn_status config_check(const struct nn_net_config *c, struct stn_model_shape *shape)
+{
+    *shape = c->shape;
+    shape->image_size = shape->image_size ? shape->image_size : c->model->default_image_size;
+    if (shape->image_size < STN_IMAGE_SIZE_MIN || shape->image_size > STN_IMAGE_SIZE_MAX) {
+        return stn_fail(STN_ERR_INVALID, "image size %d: networks take %d to %d pixels",
+                        shape->image_size, STN_IMAGE_SIZE_MIN, STN_IMAGE_SIZE_MAX);
+    }
+    if (shape->channels != 1 && shape->channels != 3) {
+        return stn_fail(STN_ERR_INVALID, "%d channels: networks take 1 or 3", shape->channels);
+    }
+    if (shape->classes < 1) {
+        return stn_fail(STN_ERR_INVALID, "%d classes: must be at least 1", shape->classes);
+    }
+    if (c->micro_batch < 1) {
+        return stn_fail(STN_ERR_INVALID, "micro-batch %d: must be at least 1", c->micro_batch);
+    }
+    return STN_OK;
+}
+
+static enum stn_status graph_create(struct nn_net *net)
+{
+    struct nn_graph *g = &net->graph;
+    const struct nn_net_config *c = &net->config;
+    nn_graph_init(g, c->micro_batch, c->no_dropout);
+    net->image = nn_input(g, c->shape.channels, c->shape.image_size);
+    nn_output(g, nn_model_of(c->model)->build(g, net->image, c->shape.classes));
+    return nn_graph_status(g);
+}
+
+static enum stn_status net_plan(struct nn_net *net)
+{
+    size_t values = (size_t)net->graph.value_count;
+    struct nn_gradient_need need = {.value = calloc(values, sizeof(bool)),
+                                    .last_consumer = calloc(values, sizeof(int))};
+    net->calls = calloc((size_t)net->graph.node_count, sizeof(*net->calls));
+    net->tensors = calloc(values, sizeof(*net->tensors));
+    enum stn_status status = STN_OK;
+    if (!need.value || !need.last_consumer || !net->calls || !net->tensors) {
+        status = stn_fail(STN_ERR_NO_MEMORY, "out of memory while planning the network");
+        goto out_need;
+    }
+    gradient_need_find(net, &need);
+    status = ops_create(net, &need);
+    if (status == STN_OK) {
+        status = nn_net_memory_create(net, &need);
+    }
+out_need:
+    free(need.value);
+    free(need.last_consumer);
+    return status;
+}
+
+enum stn_status nn_net_create(struct kernel *kernel, const struct nn_net_config *config,
+                              struct nn_net **out)
+{
+    struct stn_model_shape shape;
+    enum stn_status status = config_check(config, &shape);
+    if (status != STN_OK) {
+        return status;
+    }
+    struct nn_net *net = calloc(1, sizeof(*net));
+    if (!net) {
+        return stn_fail(STN_ERR_NO_MEMORY, "out of memory while building the network");
+    }
+    net->config = *config;
+    net->config.shape = shape;
+    net->kernel = kernel;
+    if ((status = graph_create(net)) != STN_OK || (status = net_plan(net)) != STN_OK) {
+        nn_net_destroy(net);
+        return status;
+    }
+    *out = net;
+    return STN_OK;
+}
+
+void nn_net_destroy(struct nn_net *net)
+{
+    if (!net) {
+        return;
+    }
+    for (int n = 0; net->calls && n < net->graph.node_count; n++) {
+        kernel_op_destroy(net->calls[n].op);
+    }
+    nn_net_memory_destroy(net);
+    free(net->calls);
+    free(net->tensors);
+    nn_graph_fini(&net->graph);
+    free(net);
+}
+
+// ---- what it tells ----------------------------------------------------------------------------
+
+const struct nn_net_config *nn_net_config(const struct nn_net *net)
+{
+    return &net->config;
+}
+
+struct stn_model_cost nn_net_cost(const struct nn_net *net)
+{
+    int64_t macs = 0;
+    for (int n = 0; n < net->graph.node_count; n++) {
+        macs += kernel_op_traits(net->calls[n].op)->macs;
+    }
+    return (struct stn_model_cost){.parameters = net->parameter_elements,
+                                   .macs = macs / net->config.micro_batch,
+                                   .activation_bytes = net->activation_bytes,
+                                   .micro_batch = net->config.micro_batch};
+}
+
+size_t nn_net_bytes(const struct nn_net *net)
+{
+    size_t copies = net->config.inference ? 1 : 2;
+    return net->activation_bytes +
+           copies * (net->parameters.count + net->buffers.count) * sizeof(float);
+}
+
+int nn_net_tensor_count(const struct nn_net *net)
+{
+    return net->graph.tensor_count;
+}
+
+const struct nn_tensor *nn_net_tensor(const struct nn_net *net, int index)
+{
+    return &net->graph.tensors[index];
+}
+
+float *nn_net_parameters(struct nn_net *net)
+{
+    return net->parameters.data;
+}
+
+float *nn_net_gradient_sums(struct nn_net *net)
+{
+    return net->gradient_sums.data;
+}
+
+float *nn_net_buffers(struct nn_net *net)
+{
+    return net->buffers.data;
+}
+
+float *nn_net_buffer_sums(struct nn_net *net)
+{
+    return net->buffer_sums.data;
+}
+
+size_t nn_net_parameter_count(const struct nn_net *net)
+{
+    return net->parameters.count;
+}
+
+size_t nn_net_buffer_count(const struct nn_net *net)
+{
+    return net->buffers.count;
+}
+
+void nn_net_init(struct nn_net *net, uint64_t seed)
+{
+    const struct nn_graph *g = &net->graph;
+    for (int t = 0; t < g->tensor_count; t++) {
+        const struct nn_tensor *tensor = &g->tensors[t];
+        float *data = (tensor->kind == NN_PARAMETER ? net->parameters.data : net->buffers.data) +
+                      tensor->offset;
+        struct base_random random = base_random_from(base_key(seed, (uint64_t)t));
+        for (size_t i = 0; i < tensor->count; i++) {
+            data[i] = g->inits[t].kind == NN_INIT_CONSTANT
+                          ? g->inits[t].value
+                          : g->inits[t].value * (float)base_random_normal(&random);
+        }
+    }
+    nn_net_weights_changed(net);
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a net holds, for the files that make it (net.c) and run it (run.c).
+#ifndef NN_NET_STATE_H
+#define NN_NET_STATE_H
+
+#include "nn/graph.h"
+
+enum nn_direction { NN_FORWARD, NN_BACKWARD };
+
+// A node made runnable: its op, and all the pointers its calls need. Only the image, phase, rows
+// and keys change from run to run.
+struct nn_call {
+    struct kernel_op *op;
+    struct kernel_io io;
+    const float *x[KERNEL_INPUTS_MAX];
+    float *dx[KERNEL_INPUTS_MAX];
+    const float *params[KERNEL_PARAMS_MAX];
+    float *param_grads[KERNEL_PARAMS_MAX];
+    const float *buffers[KERNEL_BUFFERS_MAX];
+    float *buffer_sums[KERNEL_BUFFERS_MAX];
+    void *scratch[2]; // by nn_direction
+};
+
+// A flat array in pages of its own.
+struct nn_flat {
+    float *data;
+    size_t count;
+};
+
+struct nn_net {
+    struct nn_net_config config;
+    struct kernel *kernel;
+    struct nn_graph graph;
+    nn_value image;
+    struct nn_call *calls;         // [nodes]
+    struct kernel_tensor *tensors; // [values] shapes with the layouts chosen
+    int parameter_tensors;         // graph.tensors is sorted: parameters, then buffers
+    struct nn_flat parameters, gradient_sums, buffers, buffer_sums;
+    int64_t parameter_elements; // without alignment gaps
+    void *activations;          // one block for everything a step needs
+    size_t activation_bytes;
+    float *logits, *dlogits; // inside activations
+};
+
+// Which values' gradients are needed, and by whom they are first written.
+struct nn_gradient_need {
+    bool *value;        // [values] somebody upstream has parameters
+    int *last_consumer; // [values] node that writes the gradient first, going backwards
+};
+
+// How node n treats the gradient of its input: nobody needs it, the first to write, or adding to
+// others' part.
+enum kernel_dx nn_net_dx_mode(const struct nn_node *node, int n, int input,
+                              const struct nn_gradient_need *need);
+// Parameters, gradients and one block for all that a step needs; then every call's pointers.
+STN_MUST_CHECK enum stn_status nn_net_memory_create(struct nn_net *net,
+                                                    const struct nn_gradient_need *need);
+void nn_net_memory_destroy(struct nn_net *net);
+
+#endif
