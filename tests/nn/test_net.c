@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// What everything later stands on: sums do not depend on how samples are cut into micro-batches,
+// padding rows do not exist, both backends agree on whole networks, and a net can run for any size.
+#include <string.h>
+
+#include "cmocka_all.h"
+#include "nn/net_fixture.h"
+
+static struct nn_net_config config_of(const char *name, int size, int channels, int micro_batch)
+{
+    const struct stn_model_info *model = stn_model_find(name);
+    assert_non_null(model);
+    return (struct nn_net_config){.model = model,
+                                  .shape = {.image_size = size, .channels = channels, .classes = 7},
+                                  .micro_batch = micro_batch,
+                                  .label_smoothing = 0.1F};
+}
+
+// Without BatchNorm samples do not see each other: 12 at once, 3 × 4, or 5 + 5 + 2 give the same sums, dropout included.
+static void same_sums_however_cut(const char *name, int size)
+{
+    struct nn_net_config whole = config_of(name, size, 3, 12), quarter = whole, five = whole;
+    quarter.micro_batch = 4;
+    five.micro_batch = 5;
+    struct net_fixture a, b, c;
+    struct kernel_loss_totals ta = {0}, tb = {0}, tc = {0};
+    net_fixture_open(&a, NULL, &whole, 12);
+    net_fixture_open(&b, NULL, &quarter, 12);
+    net_fixture_open(&c, NULL, &five, 12);
+    net_fixture_train(&a, 0, 12, &ta);
+    for (int first = 0; first < 12; first += 4) {
+        net_fixture_train(&b, first, 4, &tb);
+    }
+    net_fixture_train(&c, 0, 5, &tc);
+    net_fixture_train(&c, 5, 5, &tc);
+    net_fixture_train(&c, 10, 2, &tc);
+    assert_same_sums(b.net, a.net, 1e-5);
+    assert_same_sums(c.net, a.net, 1e-5);
+    assert_int_equal(tb.count, 12);
+    assert_int_equal(tb.correct, ta.correct);
+    assert_float_equal(tb.loss_sum, ta.loss_sum, 1e-4);
+    assert_float_equal(tc.loss_sum, ta.loss_sum, 1e-4);
+    net_fixture_close(&a);
+    net_fixture_close(&b);
+    net_fixture_close(&c);
+}
+
+static void test_split_lenet(void **state)
+{
+    (void)state;
+    same_sums_however_cut("lenet", 28);
+}
+
+static void test_split_squeezenet(void **state)
+{
+    (void)state;
+    same_sums_however_cut("squeezenet1_1", 40);
+}
+
+// A micro-batch of 8 that holds 5 samples equals a micro-batch of 5.
+static void padding_rows_do_not_exist(const char *name, int size)
+{
+    struct nn_net_config padded = config_of(name, size, 3, 8), exact = padded;
+    exact.micro_batch = 5;
+    struct net_fixture a, b;
+    struct kernel_loss_totals ta = {0}, tb = {0};
+    net_fixture_open(&a, NULL, &padded, 8);
+    net_fixture_open(&b, NULL, &exact, 8);
+    net_fixture_train(&a, 0, 5, &ta);
+    net_fixture_train(&b, 0, 5, &tb);
+    assert_same_sums(a.net, b.net, 1e-4);
+    assert_int_equal(ta.count, 5);
+    assert_float_equal(ta.loss_sum, tb.loss_sum, 1e-4);
+    net_fixture_close(&a);
+    net_fixture_close(&b);
+}
+
+static void test_padding_mobilenet(void **state)
+{
+    (void)state;
+    padding_rows_do_not_exist("mobilenet_v2", 64);
+}
+
+static void test_padding_squeezenet(void **state)
+{
+    (void)state;
+    padding_rows_do_not_exist("squeezenet1_0", 64);
+}
+
+static void backends_agree(const char *name, int size, int channels)
+{
+    struct kernel *kernel;
+    assert_int_equal(kernel_create(NULL, 1, &kernel), STN_OK);
+    bool best_is_reference = strcmp(kernel_name(kernel), "reference") == 0;
+    kernel_destroy(kernel);
+    if (best_is_reference) {
+        skip();
+    }
+    struct nn_net_config c = config_of(name, size, channels, 4);
+    struct net_fixture a, b;
+    struct kernel_loss_totals ta = {0}, tb = {0};
+    net_fixture_open(&a, NULL, &c, 4);
+    net_fixture_open(&b, "reference", &c, 4);
+    net_fixture_train(&a, 0, 4, &ta);
+    net_fixture_train(&b, 0, 4, &tb);
+    assert_same_sums(a.net, b.net, 1e-4);
+    assert_float_equal(ta.loss_sum, tb.loss_sum, 1e-4);
+    net_fixture_close(&a);
+    net_fixture_close(&b);
+}
+
+static void test_backends_agree(void **state)
+{
+    (void)state;
+    backends_agree("lenet", 28, 1);
+    backends_agree("squeezenet1_1", 33, 3);
+    backends_agree("mobilenet_v2", 64, 1);
+}
+
+// Two runs from the same start give the same bits.
+static void test_repeatable(void **state)
+{
+    (void)state;
+    struct nn_net_config c = config_of("mobilenet_v2", 32, 3, 8);
+    struct net_fixture a, b;
+    struct kernel_loss_totals totals = {0};
+    net_fixture_open(&a, NULL, &c, 16);
+    net_fixture_open(&b, NULL, &c, 16);
+    for (int first = 0; first < 16; first += 8) {
+        net_fixture_train(&a, first, 8, &totals);
+        net_fixture_train(&b, first, 8, &totals);
+    }
+    assert_memory_equal(nn_net_gradient_sums(a.net), nn_net_gradient_sums(b.net),
+                        nn_net_parameter_count(a.net) * sizeof(float));
+    assert_memory_equal(nn_net_buffer_sums(a.net), nn_net_buffer_sums(b.net),
+                        nn_net_buffer_count(a.net) * sizeof(float));
+    net_fixture_close(&a);
+    net_fixture_close(&b);
+}
+
+// Running statistics move by the mean over the samples of a step, whatever the micro-batches were.
+static void test_merge_statistics(void **state)
+{
+    (void)state;
+    struct nn_net_config c = config_of("mobilenet_v2", 32, 3, 4);
+    struct net_fixture f;
+    net_fixture_open(&f, NULL, &c, 8);
+    struct kernel_loss_totals totals = {0};
+    net_fixture_train(&f, 0, 4, &totals);
+    net_fixture_train(&f, 4, 3, &totals);
+    size_t count = nn_net_buffer_count(f.net);
+    const float *sums = nn_net_buffer_sums(f.net);
+    float *running = nn_net_buffers(f.net);
+    float first = running[0], expected = 0.75F * first + 0.25F * sums[0] / 7;
+    nn_net_merge_statistics(f.net, 7, 0.25);
+    assert_true(count > 0);
+    assert_float_equal(running[0], expected, 1e-6);
+    net_fixture_close(&f);
+}
+
+// Evaluation is of the sample alone: alone, or among others, the logits are the same.
+static void test_eval_does_not_mix_samples(void **state)
+{
+    (void)state;
+    struct nn_net_config c = config_of("mobilenet_v2", 32, 3, 4);
+    c.inference = true;
+    struct net_fixture f;
+    net_fixture_open(&f, NULL, &c, 4);
+    const float *logits;
+    float together[7];
+    assert_int_equal(nn_net_logits(f.net, f.images, 4, &logits), STN_OK);
+    memcpy(together, logits, sizeof(together));
+    memset(f.images + f.image_floats, 0, 3 * f.image_floats * sizeof(float));
+    assert_int_equal(nn_net_logits(f.net, f.images, 1, &logits), STN_OK);
+    assert_close(logits, together, 7, 1e-6, "logits of the first sample");
+    net_fixture_close(&f);
+}
+
+static void test_every_size_plans(void **state)
+{
+    (void)state;
+    static const int sizes[] = {28, 29, 31, 32, 47, 63, 64, 65, 96, 111, 224, 299};
+    for (int m = 0; m < stn_model_count(); m++) {
+        for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+            struct stn_model_shape shape = {
+                .image_size = sizes[s], .channels = 1 + 2 * (int)(s % 2), .classes = 3};
+            struct stn_model_cost cost;
+            assert_int_equal(stn_model_measure(stn_model_at(m), shape, 2, &cost), STN_OK);
+            assert_true(cost.macs > 0 && cost.parameters > 0 && cost.activation_bytes > 0);
+        }
+    }
+}
+
+static void test_parameter_counts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int64_t parameters;
+    } expected[] = {
+        {"mobilenet_v2", 3504872}, {"squeezenet1_0", 1248424}, {"squeezenet1_1", 1235496}};
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+        struct stn_model_shape shape = {.channels = 3, .classes = 1000};
+        struct stn_model_cost cost;
+        assert_int_equal(stn_model_measure(stn_model_find(expected[i].name), shape, 1, &cost),
+                         STN_OK);
+        assert_int_equal(cost.parameters, expected[i].parameters);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_split_lenet),       cmocka_unit_test(test_split_squeezenet),
+        cmocka_unit_test(test_padding_mobilenet), cmocka_unit_test(test_padding_squeezenet),
+        cmocka_unit_test(test_backends_agree),    cmocka_unit_test(test_repeatable),
+        cmocka_unit_test(test_merge_statistics),  cmocka_unit_test(test_eval_does_not_mix_samples),
+        cmocka_unit_test(test_every_size_plans),  cmocka_unit_test(test_parameter_counts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
