@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps the trainer fed: worker threads read, decode and augment samples ahead of need.
 //
-// The consumer asks for micro-batches (data_loader_request) ahead of time and takes them back in the same order
-// (data_loader_next, data_loader_release). Workers fill whatever was asked; the result depends on the request alone,
-// never on which worker did it or when.
+// The consumer asks for micro-batches (data_loader_request) ahead of time and takes them back in
+// the same order (data_loader_next, data_loader_release). Workers fill whatever was asked; the
+// result depends on the request alone, never on which worker did it or when.
 //
 //     request(0) request(1) … next → batch 0 → release;  request(k) next → batch 1 → release …
 //
@@ -19,59 +19,63 @@
 #include "stannis/status.h"
 
 enum data_augment {
-    DATA_AUGMENT_NONE,   // resize and centre crop only
-    DATA_AUGMENT_CROP,   // random crop (small images: after padding; folder: random area and aspect)
-    DATA_AUGMENT_FLIP,   // random horizontal flip
-    DATA_AUGMENT_FULL,   // both
+    DATA_AUGMENT_NONE, // resize and centre crop only
+    DATA_AUGMENT_CROP, // random crop (small images: after padding; folder: random area and aspect)
+    DATA_AUGMENT_FLIP, // random horizontal flip
+    DATA_AUGMENT_FULL, // both
 };
 
 struct data_loader_config {
     enum stn_split split;
     struct data_sampler sampler;
     enum data_augment augment;
-    int micro_batch;      // samples in a batch, g
-    int threads;          // workers, ≥ 1
-    int depth;            // batches in flight at most, ≥ 2
-    bool skip_bad;        // leave unreadable samples out and count them, instead of failing
+    int micro_batch; // samples in a batch, g
+    int threads;     // workers, ≥ 1
+    int depth;       // batches in flight at most, ≥ 2
+    bool skip_bad;   // leave unreadable samples out and count them, instead of failing
 };
 
 struct data_request {
     uint64_t epoch;
-    uint64_t position;    // first position of the epoch's order
-    int count;            // 1 … micro_batch
+    uint64_t position; // first position of the epoch's order
+    int count;         // 1 … micro_batch
 };
 
 struct data_batch {
     struct data_request request;
-    int count;            // samples delivered: request.count less the skipped ones (they close ranks)
-    float *images;        // [micro_batch][channels][size][size], normalised; rows beyond count are zero
-    int32_t *labels;      // [micro_batch]
-    uint64_t *samples;    // [micro_batch] ids in the split
-    uint64_t *keys;       // [micro_batch] randomness of each sample, see data_sampler_key
+    int count;       // samples delivered: request.count less the skipped ones (they close ranks)
+    float *images;   // [micro_batch][channels][size][size], normalised; rows beyond count are zero
+    int32_t *labels; // [micro_batch]
+    uint64_t *samples; // [micro_batch] ids in the split
+    uint64_t *keys;    // [micro_batch] randomness of each sample, see data_sampler_key
 };
 
 struct data_loader_stats {
-    int64_t wait_ns;      // time the consumer spent waiting in next
-    int64_t skipped;      // bad samples left out
+    int64_t wait_ns; // time the consumer spent waiting in next
+    int64_t skipped; // bad samples left out
 };
 
 struct data_loader;
 
-STN_MUST_CHECK enum stn_status data_loader_create(struct stn_dataset *dataset, const struct data_loader_config *config,
+STN_MUST_CHECK enum stn_status data_loader_create(struct stn_dataset *dataset,
+                                                  const struct data_loader_config *config,
                                                   struct data_loader **out);
 void data_loader_destroy(struct data_loader *loader);
 // False when `depth` batches are already in flight.
 bool data_loader_request(struct data_loader *loader, struct data_request request);
-// The oldest request's batch, borrowed until release. Waits for it. ERR_CORRUPT, ERR_IO, … when a sample could not be read
-// (the file was named in the log).
-STN_MUST_CHECK enum stn_status data_loader_next(struct data_loader *loader, struct data_batch **out);
+// The oldest request's batch, borrowed until release. Waits for it. ERR_CORRUPT, ERR_IO, … when a
+// sample could not be read (the file was named in the log); that batch is gone, the ones after it
+// can be taken. With skip_bad a batch may be left with no samples at all.
+STN_MUST_CHECK enum stn_status data_loader_next(struct data_loader *loader,
+                                                struct data_batch **out);
 void data_loader_release(struct data_loader *loader, struct data_batch *batch);
-// Drops everything in flight: a new epoch order or split begins.
+// Drops everything asked for and not yet taken; waits for samples being made right now.
 void data_loader_cancel(struct data_loader *loader);
 struct data_loader_stats data_loader_stats(const struct data_loader *loader);
 
-// One image file, as evaluation sees it: decoded, resized, centre-cropped and normalised into [channels][size][size].
-STN_MUST_CHECK enum stn_status data_image_load(const char *path, int channels, int size, const float mean[3],
-                                               const float std[3], float *out);
+// One image file, as evaluation sees it: decoded, resized, centre-cropped and normalised into
+// [channels][size][size].
+STN_MUST_CHECK enum stn_status data_image_load(const char *path, int channels, int size,
+                                               const float mean[3], const float std[3], float *out);
 
 #endif
