@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ops that treat every element alike: activation, addition, dropout.
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/dropout_rule.h"
+#include "kernel/onednn/engine.h"
+
+// ---- y = act(x), y = act(a + b) -------------------------------------------------------------------------
+
+struct pointwise {
+    struct kernel_op op;
+    struct onednn_engine *engine;
+    struct onednn_chunks c;
+    enum kernel_activation activation;
+    int inputs;
+    enum kernel_dx dx[2];
+};
+
+static enum stn_status pointwise_forward(struct kernel_op *op, const struct kernel_io *io)
+{
+    const struct pointwise *pw = (struct pointwise *)op;
+    const struct onednn_chunks *c = &pw->c;
+    const struct simd_kernels *simd = simd_kernels_for(c->block);
+#pragma omp parallel for schedule(static) num_threads(onednn_team(pw->engine, c))
+    for (int i = 0; i < c->n * c->blocks; i++) {
+        size_t at = (size_t)i * c->floats;
+        simd->activate(io->x[0] + at, pw->inputs > 1 ? io->x[1] + at : NULL, pw->activation,
+                       c->pixels, io->y + at);
+    }
+    return STN_OK;
+}
+
+// The first input's gradient comes last: it may be written over dy.
+static void pointwise_spread(const struct pointwise *pw, const struct kernel_io *io, size_t at)
+{
+    const struct simd_kernels *simd = simd_kernels_for(pw->c.block);
+    const float *dy = io->dy + at, *y = pw->activation == KERNEL_LINEAR ? NULL : io->y + at;
+    for (int i = pw->inputs - 1; i >= 0; i--) {
+        if (pw->dx[i] == KERNEL_DX_NONE || (!y && io->dx[i] == io->dy)) {
+            continue;
+        }
+        simd->mask(dy, y, pw->activation, pw->c.pixels, pw->dx[i] == KERNEL_DX_ADD, io->dx[i] + at);
+    }
+}
+
+static enum stn_status pointwise_backward(struct kernel_op *op, const struct kernel_io *io)
+{
+    const struct pointwise *pw = (struct pointwise *)op;
+    const struct onednn_chunks *c = &pw->c;
+#pragma omp parallel for schedule(static) num_threads(onednn_team(pw->engine, c))
+    for (int i = 0; i < c->n * c->blocks; i++) {
+        pointwise_spread(pw, io, (size_t)i * c->floats);
+    }
+    return STN_OK;
+}
+
+static void op_free(struct kernel_op *op)
+{
+    free(op);
+}
+
+static const struct kernel_op_calls pointwise_calls = {
+    .forward = pointwise_forward,
+    .backward = pointwise_backward,
+    .destroy = op_free,
+};
+
+static enum stn_status pointwise_create(const char *name, struct pointwise settings,
+                                        struct kernel_tensor x, struct kernel_op **out)
+{
+    struct pointwise *pw = malloc(sizeof(*pw));
+    if (!pw) {
+        return stn_fail(STN_ERR_NO_MEMORY, "no memory for an op (%s)", name);
+    }
+    *pw = settings;
+    pw->c = onednn_chunks_of(x);
+    pw->op = (struct kernel_op){
+        .calls = &pointwise_calls,
+        .traits =
+            {
+                .name = name,
+                .y = x,
+                .backward_reads = settings.activation == KERNEL_LINEAR ? 0 : KERNEL_READS_Y,
+                .in_place_input = 0,
+                .forward_in_place = true,
+            },
+    };
+    *out = &pw->op;
+    return STN_OK;
+}
+
+enum stn_status onednn_activate_create(void *engine, const struct kernel_activate *d,
+                                       struct kernel_op **out)
+{
+    struct pointwise settings = {
+        .engine = engine, .activation = d->activation, .inputs = 1, .dx = {d->dx}};
+    return pointwise_create(kernel_activation_suffix("activate", d->activation), settings, d->x,
+                            out);
+}
+
+enum stn_status onednn_add_create(void *engine, const struct kernel_add *d, struct kernel_op **out)
+{
+    struct pointwise settings = {
+        .engine = engine, .activation = d->activation, .inputs = 2, .dx = {d->dx[0], d->dx[1]}};
+    return pointwise_create(kernel_activation_suffix("add", d->activation), settings, d->x, out);
+}
+
+// ---- dropout --------------------------------------------------------------------------------------------
+
+// Forward draws and keeps one byte an element for backward: drawing costs more than reading it.
+struct dropout {
+    struct kernel_op op;
+    struct onednn_engine *engine;
+    struct kernel_dropout desc;
+    struct onednn_chunks c;
+};
+
+static void dropout_draw(const struct dropout *dropout, const struct kernel_io *io, int n, int b)
+{
+    const struct onednn_chunks *c = &dropout->c;
+    size_t at = onednn_chunk_at(c, n, b);
+    uint8_t *kept = (uint8_t *)io->saved + at;
+    uint64_t stream = kernel_dropout_stream(io->row_keys[n], dropout->desc.salt);
+    memset(kept, 0, c->floats);
+    for (int l = 0; l < c->block && b * c->block + l < c->channels; l++) {
+        uint64_t first = (uint64_t)(b * c->block + l) * c->pixels;
+        for (size_t p = 0; p < c->pixels; p++) {
+            kept[p * (size_t)c->block + (size_t)l] =
+                kernel_dropout_keep(stream, first + p, dropout->desc.rate);
+        }
+    }
+}
+
+static void dropout_apply(const struct dropout *dropout, const float *in, const uint8_t *kept,
+                          size_t at, bool add, float *out)
+{
+    float scale = 1.0f / (1.0f - dropout->desc.rate);
+    for (size_t i = at; i < at + dropout->c.floats; i++) {
+        float value = kept[i] ? in[i] * scale : 0.0f;
+        out[i] = add ? out[i] + value : value;
+    }
+}
+
+static enum stn_status dropout_forward(struct kernel_op *op, const struct kernel_io *io)
+{
+    const struct dropout *dropout = (struct dropout *)op;
+    const struct onednn_chunks *c = &dropout->c;
+    if (io->phase == KERNEL_EVAL) {
+        if (io->y != io->x[0]) {
+            memcpy(io->y, io->x[0], kernel_tensor_bytes(dropout->desc.x));
+        }
+        return STN_OK;
+    }
+#pragma omp parallel for schedule(static) num_threads(onednn_team(dropout->engine, c))
+    for (int i = 0; i < c->n * c->blocks; i++) {
+        dropout_draw(dropout, io, i / c->blocks, i % c->blocks);
+        dropout_apply(dropout, io->x[0], io->saved, (size_t)i * c->floats, false, io->y);
+    }
+    return STN_OK;
+}
+
+static enum stn_status dropout_backward(struct kernel_op *op, const struct kernel_io *io)
+{
+    const struct dropout *dropout = (struct dropout *)op;
+    const struct onednn_chunks *c = &dropout->c;
+    if (dropout->desc.dx == KERNEL_DX_NONE) {
+        return STN_OK;
+    }
+    bool add = dropout->desc.dx == KERNEL_DX_ADD;
+#pragma omp parallel for schedule(static) num_threads(onednn_team(dropout->engine, c))
+    for (int i = 0; i < c->n * c->blocks; i++) {
+        dropout_apply(dropout, io->dy, io->saved, (size_t)i * c->floats, add, io->dx[0]);
+    }
+    return STN_OK;
+}
+
+static const struct kernel_op_calls dropout_calls = {
+    .forward = dropout_forward,
+    .backward = dropout_backward,
+    .destroy = op_free,
+};
+
+enum stn_status onednn_dropout_create(void *engine, const struct kernel_dropout *d,
+                                      struct kernel_op **out)
+{
+    struct dropout *dropout = calloc(1, sizeof(*dropout));
+    if (!dropout) {
+        return stn_fail(STN_ERR_NO_MEMORY, "no memory for a dropout");
+    }
+    dropout->engine = engine;
+    dropout->desc = *d;
+    dropout->c = onednn_chunks_of(d->x);
+    dropout->op = (struct kernel_op){
+        .calls = &dropout_calls,
+        .traits =
+            {
+                .name = "dropout",
+                .y = d->x,
+                .saved_bytes = kernel_tensor_floats(d->x),
+                .in_place_input = 0,
+                .forward_in_place = true,
+            },
+    };
+    *out = &dropout->op;
+    return STN_OK;
+}

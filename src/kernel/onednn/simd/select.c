@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of the tables built in this CPU can run.
+#include <assert.h>
+
+#include "kernel/onednn/simd/simd.h"
+
+extern const struct simd_kernels simd_kernels_plain, simd_kernels_generic8, simd_kernels_generic16;
+#ifdef __x86_64__
+extern const struct simd_kernels simd_kernels_avx2, simd_kernels_avx512;
+
+static bool has_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+static bool has_avx512(void)
+{
+    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+
+const struct simd_kernels *simd_kernels_for(int block)
+{
+    switch (block) {
+    case 8: return has_avx2() ? &simd_kernels_avx2 : &simd_kernels_generic8;
+    case 16: return has_avx512() ? &simd_kernels_avx512 : &simd_kernels_generic16;
+    default: assert(block == 1); return &simd_kernels_plain;
+    }
+}
+#else
+const struct simd_kernels *simd_kernels_for(int block)
+{
+    switch (block) {
+    case 8: return &simd_kernels_generic8;
+    case 16: return &simd_kernels_generic16;
+    default: assert(block == 1); return &simd_kernels_plain;
+    }
+}
+#endif

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vector kernels on pieces of feature maps: `pixels` neighbouring pixels of one channel block, [pixels][block] floats.
+// The same C files are compiled once for each instruction set and block size; a table of functions is all that tells
+// them apart. Pure and sequential: the ops above share the pieces out among threads, in an order that does not depend
+// on who computes what. Pointers need only the alignment of float.
+#ifndef ONEDNN_SIMD_SIMD_H
+#define ONEDNN_SIMD_SIMD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/kernel.h"
+
+enum { SIMD_BLOCK_MAX = 16 };
+
+// Where the mask of an activation comes from: dz = dy where 0 < z (< 6 for ReLU6), else 0.
+// z is y, or x·scale + shift where y is NULL. KERNEL_LINEAR masks nothing.
+struct simd_mask {
+    enum kernel_activation activation;
+    const float *y;             // [pixels][block] or NULL
+    const float *scale, *shift; // [block]
+};
+
+struct simd_line {
+    const float *mean, *a, *b, *c; // [block]
+};
+
+// One plane of a window op: [h][w][block] in, [oh][ow][block] out.
+struct simd_plane {
+    int h, w, oh, ow;
+    struct kernel_window window;
+    bool count_padding;
+};
+
+struct simd_kernels {
+    int block;
+
+    // Mean and Σ(x − mean)² over the pixels; [block] each.
+    void (*moments)(const float *x, size_t pixels, double *mean, double *m2);
+    // y = act(x·scale + shift [+ residual]); scale and shift are [block].
+    void (*normalise)(const float *x, const float *residual, const float *scale, const float *shift,
+                      enum kernel_activation activation, size_t pixels, float *y);
+    // Adds Σdz and Σdz·(x − mean) over the pixels; mean and the sums are [block].
+    void (*normalise_sums)(const float *dy, const float *x, const float *mean,
+                           struct simd_mask mask, size_t pixels, double *sum_dz, double *sum_dz_x);
+    // dx (+)= a·dz + b·(x − mean) + c; each [block]. dx may be dy.
+    void (*normalise_gradient)(const float *dy, const float *x, struct simd_line line,
+                               struct simd_mask mask, size_t pixels, bool add, float *dx);
+
+    // y = act(x [+ other]). y may be x.
+    void (*activate)(const float *x, const float *other, enum kernel_activation activation,
+                     size_t pixels, float *y);
+    // dx (+)= dy masked by y. dx may be dy.
+    void (*mask)(const float *dy, const float *y, enum kernel_activation activation, size_t pixels,
+                 bool add, float *dx);
+    // The same in place, and adds the sum over the pixels to sum [block].
+    void (*mask_sum)(float *dy, const float *y, enum kernel_activation activation, size_t pixels,
+                     double *sum);
+    // Adds the sum over the pixels to sum [block].
+    void (*sum)(const float *x, size_t pixels, double *sum);
+    // dx (+)= value; value is [block].
+    void (*fill)(const float *value, size_t pixels, bool add, float *dx);
+    // dst[p][l] (+)= lanes[l][p·stride]; lanes is [block], a NULL lane reads as zero.
+    void (*gather)(const float *const *lanes, size_t stride, size_t pixels, bool add, float *dst);
+
+    // `taken` [oh][ow][block] tells which tap of the window won; may be NULL.
+    void (*max_pool)(const struct simd_plane *plane, const float *x, float *y, uint8_t *taken);
+    // Adds to dx.
+    void (*max_pool_gradient)(const struct simd_plane *plane, const float *dy, const uint8_t *taken,
+                              float *dx);
+    void (*average_pool)(const struct simd_plane *plane, const float *x, float *y);
+    void (*average_pool_gradient)(const struct simd_plane *plane, const float *dy, float *dx);
+};
+
+// The best table for a block of 1, 8 or 16 on this CPU.
+const struct simd_kernels *simd_kernels_for(int block);
+
+#endif

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// A channel block of one pixel as a vector of the compiler's. The build defines SIMD_BLOCK and SIMD_SUFFIX for each of
+// the tables that it makes of these files.
+#ifndef ONEDNN_SIMD_VECTOR_H
+#define ONEDNN_SIMD_VECTOR_H
+
+#include <string.h>
+
+#include "kernel/onednn/simd/simd.h"
+
+#define SIMD_PASTE_(a, b) a##_##b
+#define SIMD_PASTE(a, b)  SIMD_PASTE_(a, b)
+#define SIMD_NAME(name)   SIMD_PASTE(simd_##name, SIMD_SUFFIX)
+
+#define SIMD_INLINE static inline __attribute__((always_inline))
+
+typedef float vec __attribute__((vector_size(SIMD_BLOCK * sizeof(float))));
+typedef int32_t ivec __attribute__((vector_size(SIMD_BLOCK * sizeof(int32_t))));
+typedef uint8_t bvec __attribute__((vector_size(SIMD_BLOCK)));
+
+SIMD_INLINE vec load(const float *p)
+{
+    vec v;
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+
+SIMD_INLINE void store(float *p, vec v)
+{
+    memcpy(p, &v, sizeof(v));
+}
+
+SIMD_INLINE void store_or_add(float *p, vec v, bool add)
+{
+    store(p, add ? load(p) + v : v);
+}
+
+SIMD_INLINE vec zero(void)
+{
+    return (vec){0};
+}
+
+SIMD_INLINE vec keep(vec v, ivec where)
+{
+    return (vec)((ivec)v & where);
+}
+
+SIMD_INLINE vec choose(ivec where, vec yes, vec no)
+{
+    return (vec)(((ivec)yes & where) | ((ivec)no & ~where));
+}
+
+SIMD_INLINE vec apply(vec z, enum kernel_activation activation)
+{
+    if (activation == KERNEL_LINEAR) {
+        return z;
+    }
+    // A comparison with NaN is false: written this way round, NaN passes through instead of turning into zero.
+    z = keep(z, ~(z <= zero()));
+    return activation == KERNEL_RELU6 ? choose(z > zero() + 6.0f, zero() + 6.0f, z) : z;
+}
+
+SIMD_INLINE vec masked(vec dy, vec z, enum kernel_activation activation)
+{
+    if (activation == KERNEL_LINEAR) {
+        return dy;
+    }
+    ivec open = z > zero();
+    if (activation == KERNEL_RELU6) {
+        open &= z < zero() + 6.0f;
+    }
+    return keep(dy, open);
+}
+
+// Adds lane by lane in double: float sums are kept short (SIMD_RUN pixels) and meet here.
+SIMD_INLINE void add_to_doubles(vec v, double *sum)
+{
+    float lanes[SIMD_BLOCK];
+    memcpy(lanes, &v, sizeof(v));
+    for (int l = 0; l < SIMD_BLOCK; l++) {
+        sum[l] += (double)lanes[l];
+    }
+}
+
+enum { SIMD_RUN = 256 };
+
+// Calls `function` with the activation as a constant, so that the compiler makes a branch-free loop for each.
+#define SIMD_BY_ACTIVATION(activation, function, ...)                                              \
+    do {                                                                                           \
+        switch (activation) {                                                                      \
+        case KERNEL_LINEAR: function(KERNEL_LINEAR, __VA_ARGS__); break;                           \
+        case KERNEL_RELU: function(KERNEL_RELU, __VA_ARGS__); break;                               \
+        case KERNEL_RELU6: function(KERNEL_RELU6, __VA_ARGS__); break;                             \
+        }                                                                                          \
+    } while (0)
+
+#define SIMD_TABLE_ENTRIES(X)                                                                      \
+    X(moments)                                                                                     \
+    X(normalise)                                                                                   \
+    X(normalise_sums)                                                                              \
+    X(normalise_gradient)                                                                          \
+    X(activate)                                                                                    \
+    X(mask)                                                                                        \
+    X(mask_sum)                                                                                    \
+    X(sum)                                                                                         \
+    X(fill)                                                                                        \
+    X(gather)                                                                                      \
+    X(max_pool)                                                                                    \
+    X(max_pool_gradient)                                                                           \
+    X(average_pool)                                                                                \
+    X(average_pool_gradient)
+
+// Declares each entry with the type that the table gives it.
+#define X(name) extern __typeof__(*((struct simd_kernels *)0)->name) SIMD_NAME(name);
+SIMD_TABLE_ENTRIES(X)
+#undef X
+
+#endif
