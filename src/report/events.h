@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// A line of JSON for every step and epoch, for programs that watch a training. Each line is written and flushed at once,
+// without allocating. A stream that fails (full disk, closed pipe) is reported once and then left alone: the training
+// is worth more than its log.
+#ifndef REPORT_EVENTS_H
+#define REPORT_EVENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "stannis/status.h"
+#include "stannis/train.h"
+
+struct report_events {
+    FILE *stream;
+    const char *name; // for messages
+    bool owned;       // closed by report_events_close
+    bool all;         // also start, eval and saved
+    bool failed;
+    int64_t last_step;
+    int eval_percent;
+    char buffer[4096]; // the stream's, when owned
+};
+
+// Opens a file: truncated, or appended to when a run is resumed. `path` is kept until close.
+STN_MUST_CHECK enum stn_status report_events_open(struct report_events *events, const char *path,
+                                                  bool append);
+// Everything a progress display would show, on an open stream that stays the caller's
+// (who gives it a buffer if steps must not allocate: stdio makes one at the first write).
+void report_events_attach(struct report_events *events, FILE *stream, const char *name);
+void report_events_close(struct report_events *events);
+struct stn_train_observer report_events_observer(struct report_events *events);
+
+#endif

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/fanout.h"
+
+#include <assert.h>
+
+// Calls one member of every observer that has it.
+#define PASS_ON(context, member, ...)                                                              \
+    do {                                                                                           \
+        const struct report_fanout *fanout = (context);                                            \
+        for (int i = 0; i < fanout->count; i++) {                                                  \
+            const struct stn_train_observer *o = &fanout->observers[i];                            \
+            if (o->member) {                                                                       \
+                o->member(o->context, __VA_ARGS__);                                                \
+            }                                                                                      \
+        }                                                                                          \
+    } while (0)
+
+static void on_start(void *context, const struct stn_train_start *start)
+{
+    PASS_ON(context, start, start);
+}
+
+static void on_step(void *context, const struct stn_train_step *step)
+{
+    PASS_ON(context, step, step);
+}
+
+static void on_epoch(void *context, const struct stn_train_epoch *epoch)
+{
+    PASS_ON(context, epoch, epoch);
+}
+
+static void on_eval(void *context, int64_t done, int64_t total)
+{
+    PASS_ON(context, eval, done, total);
+}
+
+static void on_saved(void *context, const char *path)
+{
+    PASS_ON(context, saved, path);
+}
+
+void report_fanout_add(struct report_fanout *fanout, struct stn_train_observer observer)
+{
+    assert(fanout->count < REPORT_FANOUT_MAX);
+    fanout->observers[fanout->count++] = observer;
+}
+
+struct stn_train_observer report_fanout_observer(struct report_fanout *fanout)
+{
+    return (struct stn_train_observer){.context = fanout,
+                                       .start = on_start,
+                                       .step = on_step,
+                                       .epoch = on_epoch,
+                                       .eval = on_eval,
+                                       .saved = on_saved};
+}

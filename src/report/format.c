@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/format.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+const char *report_count(struct report_text *to, int64_t count)
+{
+    char digits[24];
+    int length = snprintf(digits, sizeof(digits), "%" PRId64, count);
+    size_t used = 0;
+    for (int i = 0; i < length; i++) {
+        int left = length - i;
+        if (i > 0 && left % 3 == 0 && digits[i - 1] != '-') {
+            to->text[used++] = ',';
+        }
+        to->text[used++] = digits[i];
+    }
+    to->text[used] = '\0';
+    return to->text;
+}
+
+// Three significant digits, so that columns stay narrow.
+static int decimals_of(double value)
+{
+    return value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+}
+
+const char *report_magnitude(struct report_text *to, double value)
+{
+    static const char *const units[] = {"", " k", " M", " G", " T"};
+    size_t unit = 0;
+    while (value >= 999.5 && unit + 1 < sizeof(units) / sizeof(units[0])) {
+        value /= 1000;
+        unit++;
+    }
+    snprintf(to->text, sizeof(to->text), "%.*f%s", unit ? decimals_of(value) : 0, value,
+             units[unit]);
+    return to->text;
+}
+
+const char *report_bytes(struct report_text *to, size_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double value = (double)bytes;
+    size_t unit = 0;
+    while (value >= 999.5 && unit + 1 < sizeof(units) / sizeof(units[0])) {
+        value /= 1024;
+        unit++;
+    }
+    snprintf(to->text, sizeof(to->text), "%.*f %s", unit ? decimals_of(value) : 0, value,
+             units[unit]);
+    return to->text;
+}
+
+const char *report_duration(struct report_text *to, double seconds)
+{
+    if (!(seconds >= 0 && seconds < 1e8)) { // also NaN
+        snprintf(to->text, sizeof(to->text), "-:--");
+        return to->text;
+    }
+    int64_t whole = (int64_t)(seconds + 0.5);
+    int64_t hours = whole / 3600;
+    int minutes = (int)(whole / 60 % 60), rest = (int)(whole % 60);
+    if (hours > 0) {
+        snprintf(to->text, sizeof(to->text), "%" PRId64 ":%02d:%02d", hours, minutes, rest);
+    } else {
+        snprintf(to->text, sizeof(to->text), "%d:%02d", minutes, rest);
+    }
+    return to->text;
+}
+
+const char *report_percent(struct report_text *to, double share)
+{
+    snprintf(to->text, sizeof(to->text), "%.1f %%", 100 * share);
+    return to->text;
+}
+
+const char *report_speed(struct report_text *to, double per_second)
+{
+    if (per_second >= 99.95 && per_second < 1e15) {
+        return report_count(to, llround(per_second));
+    }
+    snprintf(to->text, sizeof(to->text), "%.*f", decimals_of(per_second), per_second);
+    return to->text;
+}
+
+int report_columns(const char *text)
+{
+    int columns = 0;
+    for (; *text; text++) {
+        columns +=
+            ((unsigned char)*text & 0xc0) != 0x80; // bytes that continue a character take no room
+    }
+    return columns;
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/progress.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "report/bar.h"
+#include "report/format.h"
+
+enum { DEFAULT_COLUMNS = 80, LINE_BYTES = 1024 };
+static const double redraw_seconds = 0.1, plain_seconds = 10, plain_seconds_min = 1;
+
+// A mean that forgets: recent steps count most, and the first ones are not pulled to zero.
+struct smooth {
+    double sum, weight;
+};
+
+struct report_progress {
+    struct report_progress_options options;
+    struct smooth loss, accuracy, images, seconds;
+    int epochs;
+    int eval_percent;
+    bool header_shown;
+    double shown_at; // elapsed seconds when a line was last shown
+    int shown_tenth; // of the epoch, PLAIN
+    int shown_epoch;
+    atomic_bool line_drawn; // the moving line is on the screen
+};
+
+static void smooth_add(struct smooth *s, double value)
+{
+    const double keep = 0.95;
+    if (isfinite(value)) {
+        s->sum = keep * s->sum + (1 - keep) * value;
+        s->weight = keep * s->weight + (1 - keep);
+    }
+}
+
+static double smooth_value(const struct smooth *s)
+{
+    return s->weight > 0 ? s->sum / s->weight : NAN;
+}
+
+// ---- the stream -----------------------------------------------------------------------------------------
+
+static bool environment_is_utf8(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value) {
+            return strcmp(value, "C") != 0 && strcmp(value, "POSIX") != 0;
+        }
+    }
+    return true;
+}
+
+struct report_progress_options report_progress_detect(FILE *stream)
+{
+    const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
+    bool terminal = isatty(fileno(stream)) && term && strcmp(term, "dumb") != 0;
+    return (struct report_progress_options){
+        .stream = stream,
+        .style = terminal ? REPORT_TERMINAL : REPORT_PLAIN,
+        .colour = terminal && !(no_colour && *no_colour),
+        .utf8 = environment_is_utf8(),
+    };
+}
+
+static int columns_of(const struct report_progress *progress)
+{
+    struct winsize window;
+    if (progress->options.columns > 0) {
+        return progress->options.columns;
+    }
+    if (ioctl(fileno(progress->options.stream), TIOCGWINSZ, &window) == 0 && window.ws_col > 0) {
+        return window.ws_col;
+    }
+    return DEFAULT_COLUMNS;
+}
+
+// A line that stays. One write, so that other writers do not get in between.
+__attribute__((format(printf, 2, 3))) static void say(struct report_progress *progress,
+                                                      const char *format, ...)
+{
+    char line[LINE_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    report_progress_clear(progress);
+    fprintf(progress->options.stream, "%s\n", line);
+    fflush(progress->options.stream);
+}
+
+// The moving line. Its last column stays free: writing there makes some terminals wrap.
+static void draw(struct report_progress *progress, const struct report_bar *bar)
+{
+    char line[LINE_BYTES];
+    report_bar_render(bar, columns_of(progress) - 1, line, sizeof(line));
+    fprintf(progress->options.stream, "\r%s\033[K", line);
+    fflush(progress->options.stream);
+    atomic_store(&progress->line_drawn, true);
+}
+
+void report_progress_clear(struct report_progress *progress)
+{
+    if (atomic_exchange(&progress->line_drawn, false)) {
+        fputs("\r\033[K", progress->options.stream);
+        fflush(progress->options.stream);
+    }
+}
+
+// ---- the start ------------------------------------------------------------------------------------------
+
+static void say_label(struct report_progress *progress, const char *label, const char *text)
+{
+    bool colour = progress->options.colour;
+    say(progress, "%s%-9s%s %s", colour ? "\033[2m" : "", label, colour ? "\033[0m" : "", text);
+}
+
+static void say_threads(struct report_progress *progress, const struct stn_train_start *start)
+{
+    char text[160], quota[32] = "none";
+    if (start->cpu_quota > 0) {
+        snprintf(quota, sizeof(quota), "%.2f", start->cpu_quota);
+    }
+    snprintf(text, sizeof(text), "%d thread%s (affinity %d, cgroup quota %s), %d for loading",
+             start->threads, start->threads == 1 ? "" : "s", start->cpu_affinity, quota,
+             start->loader_threads);
+    say_label(progress, "cpu", text);
+}
+
+static void on_start(void *context, const struct stn_train_start *start)
+{
+    struct report_progress *progress = context;
+    const struct stn_dataset_info *data = start->data;
+    struct report_text a, b, c;
+    char text[320];
+    progress->epochs = start->epochs;
+    snprintf(text, sizeof(text), "%s, %s parameters, %s MACs an image", start->net,
+             report_count(&a, start->parameters), report_magnitude(&b, (double)start->macs));
+    say_label(progress, "net", text);
+    snprintf(text, sizeof(text), "%s, %s training and %s validation images, %d classes, %d×%d×%d",
+             data->kind, report_count(&a, data->count[STN_SPLIT_TRAIN]),
+             report_count(&b, data->count[STN_SPLIT_VAL]), data->classes, data->image_size,
+             data->image_size, data->channels);
+    say_label(progress, "data", text);
+    snprintf(text, sizeof(text),
+             "%d epoch%s, %s steps of %d images (micro-batches of %d), seed %" PRIu64,
+             start->epochs, start->epochs == 1 ? "" : "s", report_count(&a, start->steps_total),
+             start->batch, start->micro_batch, start->seed);
+    say_label(progress, "run", text);
+    say_threads(progress, start);
+    snprintf(text, sizeof(text), "%s, %s planned", start->backend_version,
+             report_bytes(&c, start->planned_bytes));
+    say_label(progress, "engine", text);
+    if (start->first_step > 0) {
+        snprintf(text, sizeof(text), "after step %s", report_count(&a, start->first_step));
+        say_label(progress, "resumed", text);
+    }
+}
+
+// ---- steps ----------------------------------------------------------------------------------------------
+
+static bool is_due(struct report_progress *progress, const struct stn_train_step *step,
+                   double share)
+{
+    double since = step->elapsed_seconds - progress->shown_at;
+    if (progress->options.style == REPORT_TERMINAL) {
+        bool epoch_ends = step->epoch_position >= step->epoch_samples;
+        return since >= redraw_seconds || step->epoch != progress->shown_epoch || epoch_ends;
+    }
+    int tenth = (int)(share * 10);
+    bool moved = tenth != progress->shown_tenth || step->epoch != progress->shown_epoch;
+    return since >= plain_seconds || (moved && since >= plain_seconds_min);
+}
+
+static void on_step(void *context, const struct stn_train_step *step)
+{
+    struct report_progress *progress = context;
+    smooth_add(&progress->loss, step->loss);
+    smooth_add(&progress->accuracy, step->accuracy);
+    smooth_add(&progress->images, step->images);
+    smooth_add(&progress->seconds, step->seconds);
+    progress->eval_percent = -1;
+    double share =
+        step->epoch_samples > 0 ? (double)step->epoch_position / (double)step->epoch_samples : 1;
+    if (!is_due(progress, step, share)) {
+        return;
+    }
+    progress->shown_at = step->elapsed_seconds;
+    progress->shown_tenth = (int)(share * 10);
+    progress->shown_epoch = step->epoch;
+
+    struct report_text number;
+    char title[48], percent[16], loss[32], accuracy[48], speed[48], eta[48];
+    double per_second = smooth_value(&progress->images) / smooth_value(&progress->seconds);
+    snprintf(title, sizeof(title), "epoch %d/%d", step->epoch, progress->epochs);
+    snprintf(percent, sizeof(percent), "%3.0f %%", floor(100 * share));
+    snprintf(loss, sizeof(loss), "loss %.4f", smooth_value(&progress->loss));
+    snprintf(accuracy, sizeof(accuracy), "acc %s",
+             report_percent(&number, smooth_value(&progress->accuracy)));
+    snprintf(speed, sizeof(speed), "%s img/s", report_speed(&number, per_second));
+    snprintf(eta, sizeof(eta), "ETA %s", report_duration(&number, step->eta_seconds));
+    if (progress->options.style == REPORT_PLAIN) {
+        say(progress, "%s  %s  %s  %s  %s  %s", title, percent, loss, accuracy, speed, eta);
+        return;
+    }
+    draw(progress, &(struct report_bar){.title = title,
+                                        .share = share,
+                                        .fields = {percent, loss, accuracy, speed, eta},
+                                        .field_count = 5,
+                                        .colour = progress->options.colour,
+                                        .utf8 = progress->options.utf8});
+}
+
+static void on_eval(void *context, int64_t done, int64_t total)
+{
+    struct report_progress *progress = context;
+    int percent = total > 0 ? (int)(done * 100 / total) : 100;
+    if (progress->options.style == REPORT_PLAIN || percent == progress->eval_percent) {
+        return;
+    }
+    progress->eval_percent = percent;
+    char text[16];
+    snprintf(text, sizeof(text), "%3d %%", percent);
+    draw(progress, &(struct report_bar){.title = "evaluating",
+                                        .share = percent / 100.0,
+                                        .fields = {text},
+                                        .field_count = 1,
+                                        .colour = progress->options.colour,
+                                        .utf8 = progress->options.utf8});
+}
+
+// ---- epochs ---------------------------------------------------------------------------------------------
+
+static void on_epoch(void *context, const struct stn_train_epoch *epoch)
+{
+    struct report_progress *progress = context;
+    struct report_text train, val, speed, time;
+    if (!progress->header_shown) {
+        say(progress, "%-9s %10s %8s %10s %8s %10s %8s", "", "train loss", "acc", "val loss", "acc",
+            "img/s", "time");
+        progress->header_shown = true;
+    }
+    const char *mark = !epoch->best                              ? ""
+                       : progress->options.style == REPORT_PLAIN ? "  best"
+                       : progress->options.utf8                  ? "  ★ best"
+                                                                 : "  * best";
+    bool colour = progress->options.colour && epoch->best;
+    char title[32];
+    snprintf(title, sizeof(title), "epoch %d/%d", epoch->epoch, progress->epochs);
+    say(progress, "%-9s %10.4f %8s %10.4f %8s %10s %8s%s%s%s", title, epoch->train_loss,
+        report_percent(&train, epoch->train_accuracy), epoch->val_loss,
+        report_percent(&val, epoch->val_accuracy), report_speed(&speed, epoch->images_per_second),
+        report_duration(&time, epoch->seconds + epoch->eval_seconds), colour ? "\033[33m" : "",
+        mark, colour ? "\033[0m" : "");
+}
+
+// ---- lifetime -------------------------------------------------------------------------------------------
+
+struct report_progress *report_progress_create(const struct report_progress_options *options)
+{
+    struct report_progress *progress = calloc(1, sizeof(*progress));
+    if (progress) {
+        progress->options = *options;
+        progress->eval_percent = -1;
+    }
+    return progress;
+}
+
+void report_progress_destroy(struct report_progress *progress)
+{
+    if (progress) {
+        report_progress_clear(progress);
+        free(progress);
+    }
+}
+
+struct stn_train_observer report_progress_observer(struct report_progress *progress)
+{
+    return (struct stn_train_observer){.context = progress,
+                                       .start = on_start,
+                                       .step = on_step,
+                                       .epoch = on_epoch,
+                                       .eval = on_eval};
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cpu.h"
+#include "report/json.h"
+#include "report/names.h"
+#include "stannis/stannis.h"
+
+struct report {
+    const struct stn_train_config *config;
+    json_t *start;  // what held for the whole run
+    json_t *epochs; // array
+    bool lost;      // memory ran out while collecting
+};
+
+// ---- collecting -----------------------------------------------------------------------------------------
+
+static json_t *describe_data(const struct stn_dataset_info *data)
+{
+    return json_pack("{s:s, s:i, s:i, s:i, s:I, s:I}", "kind", data->kind, "classes", data->classes,
+                     "image_size", data->image_size, "channels", data->channels, "train_images",
+                     (json_int_t)data->count[STN_SPLIT_TRAIN], "val_images",
+                     (json_int_t)data->count[STN_SPLIT_VAL]);
+}
+
+static void on_start(void *context, const struct stn_train_start *start)
+{
+    struct report *report = context;
+    json_decref(report->start);
+    report->start = json_pack(
+        "{s:s, s:o, s:o, s:i, s:i, s:f, s:i, s:i, s:i, s:I, s:I, s:I, s:I}", "net", start->net,
+        "backend", report_json_text(start->backend_version), "data", describe_data(start->data),
+        "threads", start->threads, "cpu_affinity", start->cpu_affinity, "cpu_quota",
+        start->cpu_quota, "loader_threads", start->loader_threads, "batch", start->batch,
+        "micro_batch", start->micro_batch, "parameters", (json_int_t)start->parameters, "macs",
+        (json_int_t)start->macs, "planned_memory", (json_int_t)start->planned_bytes, "first_step",
+        (json_int_t)start->first_step);
+    report->lost |= !report->start;
+}
+
+static void on_epoch(void *context, const struct stn_train_epoch *epoch)
+{
+    struct report *report = context;
+    json_t *row = json_pack(
+        "{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "epoch", epoch->epoch, "train_loss",
+        report_json_real(epoch->train_loss), "train_accuracy",
+        report_json_real(epoch->train_accuracy), "val_loss", report_json_real(epoch->val_loss),
+        "val_accuracy", report_json_real(epoch->val_accuracy), "seconds",
+        report_json_real(epoch->seconds), "eval_seconds", report_json_real(epoch->eval_seconds),
+        "images_per_second", report_json_real(epoch->images_per_second), "best", epoch->best);
+    report->lost |= !row || json_array_append_new(report->epochs, row) != 0;
+}
+
+static json_t *describe_config(const struct stn_train_config *c)
+{
+    return json_pack(
+        "{s:o, s:o, s:i, s:I, s:i, s:f, s:f, s:f, s:b, s:f, s:s, s:f, s:f, s:f, s:s, s:b, s:o, "
+        "s:o, s:I}",
+        "net", report_json_text(c->net), "data", report_json_text(c->data.spec), "epochs",
+        c->epochs, "steps", (json_int_t)c->steps, "batch", c->batch, "lr", c->lr, "momentum",
+        c->momentum, "weight_decay", c->weight_decay, "nesterov", c->nesterov, "warmup_epochs",
+        c->warmup_epochs, "schedule", report_schedule_names[c->schedule], "lr_step_epochs",
+        c->lr_step_epochs, "lr_gamma", c->lr_gamma, "label_smoothing", c->label_smoothing,
+        "augment", report_augment_names[c->augment], "skip_bad", c->skip_bad, "out",
+        report_json_text(c->out_dir), "resume", report_json_text(c->resume), "checkpoint_steps",
+        (json_int_t)c->checkpoint_steps);
+}
+
+// ---- writing --------------------------------------------------------------------------------------------
+
+static const char *ending(enum stn_status ended)
+{
+    return ended == STN_OK ? "completed" : stn_status_text(ended);
+}
+
+static json_t *compose(const struct report *report, enum stn_status ended,
+                       const struct stn_train_result *result)
+{
+    json_t *start = report->start;
+    json_t *versions = json_pack("{s:s, s:O?, s:s}", "stannis", STN_VERSION, "backend",
+                                 json_object_get(start, "backend"), "jansson", JANSSON_VERSION);
+    json_t *object = json_pack(
+        "{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:i, s:o, s:o, s:o, s:O}",
+        "status", ending(ended), "images", (json_int_t)result->images, "steps",
+        (json_int_t)result->steps, "seconds", report_json_real(result->seconds),
+        "images_per_second", report_json_real(result->images_per_second), "loss",
+        report_json_real(result->loss), "accuracy", report_json_real(result->accuracy),
+        "best_accuracy", report_json_real(result->best_accuracy), "wait_share",
+        report_json_real(result->wait_share), "skipped", (json_int_t)result->skipped, "peak_memory",
+        (json_int_t)base_memory_peak(), "threads", result->threads, "seed",
+        report_json_seed(report->config->seed), "versions", versions, "config",
+        describe_config(report->config), "epochs", report->epochs);
+    // What the start told comes first, what the result says about the same thing wins.
+    json_t *whole = start ? json_copy(start) : json_object();
+    bool ok = object && whole && json_object_update(whole, object) == 0;
+    json_decref(object);
+    if (!ok) {
+        json_decref(whole);
+        return NULL;
+    }
+    return whole;
+}
+
+static enum stn_status fail_write(const char *path, int error)
+{
+    return stn_fail(error == ENOSPC ? STN_ERR_NO_SPACE : STN_ERR_IO,
+                    "%s: cannot write the report: %s", path, strerror(error));
+}
+
+// Returns 0 or an errno.
+static int write_all(int fd, const char *bytes, size_t length)
+{
+    while (length > 0) {
+        ssize_t written = write(fd, bytes, length);
+        if (written < 0 && errno != EINTR) {
+            return errno;
+        }
+        if (written > 0) {
+            bytes += written;
+            length -= (size_t)written;
+        }
+    }
+    return 0;
+}
+
+static int write_in_place(const char *path, const char *bytes, size_t length)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return errno;
+    }
+    int error = write_all(fd, bytes, length);
+    return close(fd) != 0 && !error ? errno : error;
+}
+
+static int write_replacing(const char *path, const char *bytes, size_t length)
+{
+    char temporary[PATH_MAX];
+    int used = snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path);
+    if (used < 0 || (size_t)used >= sizeof(temporary)) {
+        return ENAMETOOLONG;
+    }
+    int fd = mkostemp(temporary, O_CLOEXEC);
+    if (fd < 0) {
+        return errno;
+    }
+    int error = write_all(fd, bytes, length);
+    if (!error && (fchmod(fd, 0644) != 0 || fsync(fd) != 0)) {
+        error = errno;
+    }
+    if (close(fd) != 0 && !error) {
+        error = errno;
+    }
+    if (!error && rename(temporary, path) != 0) {
+        error = errno;
+    }
+    if (error) {
+        unlink(temporary);
+    }
+    return error;
+}
+
+static bool is_special(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+}
+
+enum stn_status report_check_path(const char *path)
+{
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof(folder), "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash) {
+        slash[slash == folder] = '\0'; // "/x" lies in "/"
+    }
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+        return fail_write(path, EISDIR);
+    }
+    if (access(is_special(path) ? path : slash ? folder : ".", W_OK) != 0) {
+        return fail_write(path, errno);
+    }
+    return STN_OK;
+}
+
+enum stn_status report_write(const struct report *report, const char *path, enum stn_status ended,
+                             const struct stn_train_result *result)
+{
+    json_t *object = report->lost ? NULL : compose(report, ended, result);
+    char *json = object ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
+    json_decref(object);
+    if (!json) {
+        return stn_fail(STN_ERR_NO_MEMORY, "%s: no memory for the report", path);
+    }
+    size_t length = strlen(json);
+    json[length] = '\n'; // in the place of the terminator: a text file ends with a newline
+    int error = is_special(path) ? write_in_place(path, json, length + 1)
+                                 : write_replacing(path, json, length + 1);
+    free(json);
+    return error ? fail_write(path, error) : STN_OK;
+}
+
+// ---- lifetime -------------------------------------------------------------------------------------------
+
+enum stn_status report_create(const struct stn_train_config *config, struct report **out)
+{
+    struct report *report = calloc(1, sizeof(*report));
+    json_t *epochs = json_array();
+    if (!report || !epochs) {
+        free(report);
+        json_decref(epochs);
+        return stn_fail(STN_ERR_NO_MEMORY, "no memory for the report");
+    }
+    report->config = config;
+    report->epochs = epochs;
+    *out = report;
+    return STN_OK;
+}
+
+void report_destroy(struct report *report)
+{
+    if (report) {
+        json_decref(report->start);
+        json_decref(report->epochs);
+        free(report);
+    }
+}
+
+struct stn_train_observer report_observer(struct report *report)
+{
+    return (struct stn_train_observer){.context = report, .start = on_start, .epoch = on_epoch};
+}

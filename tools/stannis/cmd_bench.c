@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// stannis bench: how fast a network trains here, against what the processor could do at best.
+#include <stdio.h>
+
+#include "report/format.h"
+#include "stannis/stannis.h"
+#include "verb.h"
+
+struct bench_options {
+    struct stn_bench_config config;
+    bool json;
+};
+
+#define ROW(name, kind, field, value, help, ...)                                                   \
+    {                                                                                              \
+        name, BASE_OPTION_##kind, offsetof(struct bench_options, field), value, help, __VA_ARGS__  \
+    }
+
+static const struct base_option options[] = {
+    ROW("net", TEXT, config.net, "NAME", "the network; \"stannis models\" lists them", 0, 0, NULL),
+    ROW("image-size", INT, config.shape.image_size, "N",
+        "edge of the images in pixels; by default the network's", STN_IMAGE_SIZE_MIN,
+        STN_IMAGE_SIZE_MAX, NULL),
+    ROW("channels", INT, config.shape.channels, "N", "1 (grey) or 3", 1, 3, NULL),
+    ROW("classes", INT, config.shape.classes, "N", "classes to tell apart", 2, 100000, NULL),
+    ROW("batch", INT, config.batch, "N", "images a step; by default one micro-batch", 1, 1000000,
+        NULL),
+    ROW("micro-batch", INT, config.micro_batch, "N",
+        "images computed at once; by default the network's", 1, 4096, NULL),
+    ROW("threads", INT, config.threads, "N",
+        "threads that compute; by default from CPU affinity and cgroup quota", 1, 1024, NULL),
+    ROW("steps", INT, config.steps, "N", "steps that are timed", 1, 1000000, NULL),
+    ROW("warmup-steps", INT, config.warmup_steps, "N", "steps before them that are not", 0, 1000000,
+        NULL),
+    ROW("backend", TEXT, config.backend, "NAME",
+        "onednn or reference; by default the best one built in", 0, 0, NULL),
+    ROW("json", FLAG, json, NULL, "print one JSON object", 0, 0, NULL),
+    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, 0, 0, NULL},
+};
+
+static const struct base_command command = {
+    "bench", "Measures how fast a network trains on this machine.", NULL,
+    "Training steps on made-up images: forward, backward and weight update, no data path. The "
+    "speed is the median\n"
+    "step's; GFLOP/s count multiplications and additions, against the peak measured in the same "
+    "run.\n"
+    "\n"
+    "Examples\n"
+    "  stannis bench --net mobilenet_v2 --image-size 224 --micro-batch 16 --threads 2\n"
+    "  stannis bench --net squeezenet1_1 --json",
+    options};
+
+static json_t *describe(const struct bench_options *o, const struct stn_bench_result *r)
+{
+    return json_pack(
+        "{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:s}",
+        "net", o->config.net, "image_size", o->config.shape.image_size, "channels",
+        o->config.shape.channels, "classes", o->config.shape.classes, "batch", r->batch,
+        "micro_batch", r->micro_batch, "threads", r->threads, "steps", r->steps, "backend",
+        r->backend_version, "images_per_second", r->images_per_second, "images_per_second_best",
+        r->images_per_second_best, "gflops", r->gflops, "peak_gflops", r->peak_gflops,
+        "peak_memory", (json_int_t)r->peak_memory, "parameters", (json_int_t)r->parameters, "macs",
+        (json_int_t)r->macs, "version", STN_VERSION);
+}
+
+static void print_human(const struct bench_options *o, const struct stn_bench_result *r)
+{
+    struct report_text speed, best, parameters, macs, memory;
+    double share = r->peak_gflops > 0 ? 100 * r->gflops / r->peak_gflops : 0;
+    int size = o->config.shape.image_size;
+    printf("%s %d×%d×%d, %d classes, %s parameters, %s MACs an image\n", o->config.net, size, size,
+           o->config.shape.channels, o->config.shape.classes,
+           report_count(&parameters, r->parameters), report_magnitude(&macs, (double)r->macs));
+    printf("%s, %d thread%s, batch %d in micro-batches of %d, %d steps\n", r->backend_version,
+           r->threads, r->threads == 1 ? "" : "s", r->batch, r->micro_batch, r->steps);
+    printf("speed     %s img/s (best step %s)\n", report_speed(&speed, r->images_per_second),
+           report_speed(&best, r->images_per_second_best));
+    printf("compute   %.1f GFLOP/s, %.0f %% of the FMA peak of %.1f\n", r->gflops, share,
+           r->peak_gflops);
+    printf("memory    %s at most\n", report_bytes(&memory, r->peak_memory));
+}
+
+static enum stn_status run(int argc, char **argv)
+{
+    struct bench_options o = {
+        .config = {.shape = {.channels = 3, .classes = 1000}, .steps = 10, .warmup_steps = 2}};
+    struct base_option_result parsed;
+    bool done;
+    enum stn_status status = verb_parse(&command, argc, argv, &o, &parsed, &done);
+    if (status != STN_OK || done) {
+        return status;
+    }
+    status = verb_require(&command, "net", o.config.net, "mobilenet_v2");
+    if (status == STN_OK) {
+        status = verb_check_net(o.config.net);
+    }
+    if (status == STN_OK && o.config.shape.channels == 2) {
+        status = stn_fail(STN_ERR_INVALID, "--channels 2: must be 1 or 3");
+    }
+    if (status != STN_OK) {
+        return status;
+    }
+    if (o.config.shape.image_size == 0) {
+        o.config.shape.image_size = stn_model_find(o.config.net)->default_image_size;
+    }
+    struct stn_bench_result result = {0};
+    status = stn_bench_run(&o.config, &result);
+    if (status == STN_OK && o.json) {
+        return verb_print_json(describe(&o, &result));
+    }
+    if (status == STN_OK) {
+        print_human(&o, &result);
+    }
+    return status;
+}
+
+const struct verb verb_bench = {&command, run};

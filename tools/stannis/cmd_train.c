@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+// stannis train: options to a configuration, observers around a run, a report after it.
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report/events.h"
+#include "report/fanout.h"
+#include "report/format.h"
+#include "report/names.h"
+#include "report/progress.h"
+#include "report/report.h"
+#include "stannis/stannis.h"
+#include "verb.h"
+
+enum progress_mode { PROGRESS_AUTO, PROGRESS_PLAIN, PROGRESS_JSON, PROGRESS_NONE };
+static const char *const progress_names[] = {"auto", "plain", "json", "none", NULL};
+
+struct train_options {
+    struct stn_train_config config;
+    int schedule, augment, progress;
+    const char *report, *events;
+    bool overwrite;
+};
+
+#define HEADING(text)                                                                              \
+    {                                                                                              \
+        text, BASE_OPTION_HEADING, 0, NULL, NULL, 0, 0, NULL                                       \
+    }
+#define ROW(name, kind, field, value, help, ...)                                                   \
+    {                                                                                              \
+        name, BASE_OPTION_##kind, offsetof(struct train_options, field), value, help, __VA_ARGS__  \
+    }
+#define NO_LIMITS 0, 0, NULL
+
+static const struct base_option options[] = {
+    HEADING("What to train on what"),
+    ROW("net", TEXT, config.net, "NAME", "the network; \"stannis models\" lists them", NO_LIMITS),
+    ROW("data", TEXT, config.data.spec, "SPEC",
+        "synthetic[:COUNT], fashion-mnist, idx:DIR, cifar10:DIR or folder:DIR "
+        "(train/CLASS/*.jpg|png and val/…)",
+        NO_LIMITS),
+    ROW("classes", INT, config.data.classes, "N", "classes of synthetic data; 10 by default", 2,
+        100000, NULL),
+    ROW("image-size", INT, config.data.image_size, "N",
+        "edge of the images in pixels; by default the data's own", STN_IMAGE_SIZE_MIN,
+        STN_IMAGE_SIZE_MAX, NULL),
+    ROW("augment", CHOICE, augment, NULL, "random changes of training images", 0, 0,
+        report_augment_names),
+    ROW("skip-bad", FLAG, config.skip_bad, NULL,
+        "leave out images that cannot be read, and count them", NO_LIMITS),
+
+    HEADING("How long and in which steps"),
+    ROW("epochs", INT, config.epochs, "N", "passes over the data", 1, 1000000, NULL),
+    ROW("steps", INT64, config.steps, "N",
+        "end after N steps if that comes first; by default no limit", 0, INFINITY, NULL),
+    ROW("batch", INT, config.batch, "N", "images a step", 1, 1000000, NULL),
+    ROW("micro-batch", INT, config.micro_batch, "N",
+        "images computed at once; memory and BatchNorm depend on it; by default the network's", 1,
+        4096, NULL),
+    ROW("seed", SEED, config.seed, "N", "start of all randomness", NO_LIMITS),
+
+    HEADING("How to learn"),
+    ROW("lr", REAL, config.lr, "X", "learning rate after warm-up", 0, 1000, NULL),
+    ROW("momentum", REAL, config.momentum, "X", "momentum of SGD", 0, 1, NULL),
+    ROW("nesterov", FLAG, config.nesterov, NULL, "Nesterov's momentum", NO_LIMITS),
+    ROW("weight-decay", REAL, config.weight_decay, "X", "of weights (not of BatchNorm and biases)",
+        0, 1, NULL),
+    ROW("warmup-epochs", REAL, config.warmup_epochs, "X", "linear warm-up", 0, 1000000, NULL),
+    ROW("schedule", CHOICE, schedule, NULL, "how the learning rate falls", 0, 0,
+        report_schedule_names),
+    ROW("lr-step-epochs", REAL, config.lr_step_epochs, "X",
+        "schedule step: epochs between two falls", 0, 1000000, NULL),
+    ROW("lr-gamma", REAL, config.lr_gamma, "X", "schedule step: factor of a fall", 0, 1, NULL),
+    ROW("label-smoothing", REAL, config.label_smoothing, "X",
+        "share of the target spread over all classes", 0, 1, NULL),
+
+    HEADING("On what to run"),
+    ROW("threads", INT, config.threads, "N",
+        "threads that compute; by default from CPU affinity and cgroup quota", 1, 1024, NULL),
+    ROW("loader-threads", INT, config.loader_threads, "N",
+        "threads that read and decode images; chosen by default", 1, 1024, NULL),
+    ROW("backend", TEXT, config.backend, "NAME",
+        "onednn or reference; by default the best one built in", NO_LIMITS),
+
+    HEADING("What remains"),
+    ROW("out", TEXT, config.out_dir, "DIR",
+        "for last.safetensors, best.safetensors and report.json", NO_LIMITS),
+    ROW("resume", TEXT, config.resume, "FILE",
+        "continue from a checkpoint; \"last\" is DIR/last.safetensors", NO_LIMITS),
+    ROW("overwrite", FLAG, overwrite, NULL, "start anew although DIR already holds a training",
+        NO_LIMITS),
+    ROW("checkpoint-steps", INT64, config.checkpoint_steps, "N",
+        "save last.safetensors every N steps too; by default at the end of each epoch only", 0,
+        INFINITY, NULL),
+
+    HEADING("What you see"),
+    ROW("progress", CHOICE, progress, NULL,
+        "auto: a moving line on a terminal, else plain; plain: a line now and then; both on "
+        "stderr. json: a JSON "
+        "object a line on stdout; none",
+        0, 0, progress_names),
+    ROW("report", TEXT, report, "FILE", "write the report (one JSON object) here too", NO_LIMITS),
+    ROW("events", TEXT, events, "FILE", "a JSON object a line for every step and epoch", NO_LIMITS),
+    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, NO_LIMITS},
+};
+
+static const struct base_command command = {
+    "train", "Trains a network and saves it.", NULL,
+    "Ctrl-C (or SIGTERM) finishes the step, saves and exits with 130; a second Ctrl-C exits at "
+    "once.\n"
+    "A resumed run gives bit for bit what an uninterrupted one gives with the same seed and "
+    "threads.\n"
+    "\n"
+    "Examples\n"
+    "  stannis train --net lenet --data fashion-mnist --epochs 3\n"
+    "  stannis train --net mobilenet_v2 --data folder:photos --image-size 128 --epochs 30 "
+    "--augment full\n"
+    "  stannis train --net lenet --data fashion-mnist --epochs 3 --resume last\n"
+    "  stannis train --net lenet --data synthetic:1000 --steps 20 --progress json --out /tmp/try",
+    options};
+
+// ---- stopping -------------------------------------------------------------------------------------------
+
+static volatile sig_atomic_t stop_signals;
+
+static void on_signal(int number)
+{
+    if (number == SIGINT && stop_signals > 0) {
+        _exit(130);
+    }
+    stop_signals = 1;
+}
+
+static bool stop_requested(void *context)
+{
+    bool *announced = context;
+    if (stop_signals && !*announced) {
+        *announced = true;
+        stn_log(STN_LOG_INFO, "stopping: saving the training (Ctrl-C again exits at once)");
+    }
+    return stop_signals != 0;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    // A reader of our output that goes away must not end the training.
+    signal(SIGPIPE, SIG_IGN);
+}
+
+// ---- where things go ------------------------------------------------------------------------------------
+
+static enum stn_status join(const char *dir, const char *file, char *path, size_t size)
+{
+    int length = snprintf(path, size, "%s/%s", dir, file);
+    if (length < 0 || (size_t)length >= size) {
+        return stn_fail(STN_ERR_INVALID, "--out %.60s…: name too long", dir);
+    }
+    return STN_OK;
+}
+
+// A finished or interrupted training is worth more than the few letters of --overwrite.
+static enum stn_status check_out_dir(const struct train_options *o)
+{
+    static const char *const files[] = {"last.safetensors", "best.safetensors"};
+    char path[PATH_MAX];
+    for (int i = 0; i < 2 && !o->config.resume && !o->overwrite; i++) {
+        enum stn_status status = join(o->config.out_dir, files[i], path, sizeof(path));
+        if (status != STN_OK) {
+            return status;
+        }
+        if (access(path, F_OK) == 0) {
+            return stn_fail(
+                STN_ERR_INVALID,
+                "%s already holds a training (%s); use --resume last to continue it, --out DIR for "
+                "another place, or --overwrite",
+                o->config.out_dir, files[i]);
+        }
+    }
+    return STN_OK;
+}
+
+// "--resume last" becomes a path, in `buffer`.
+static enum stn_status resolve_resume(struct stn_train_config *config, char *buffer, size_t size)
+{
+    if (!config->resume) {
+        return STN_OK;
+    }
+    if (strcmp(config->resume, "last") == 0) {
+        enum stn_status status = join(config->out_dir, "last.safetensors", buffer, size);
+        if (status != STN_OK) {
+            return status;
+        }
+        config->resume = buffer;
+    }
+    if (access(config->resume, R_OK) != 0) {
+        return stn_fail(STN_ERR_NOT_FOUND, "%s: cannot resume: %s", config->resume,
+                        strerror(errno));
+    }
+    return STN_OK;
+}
+
+static enum stn_status check_options(struct train_options *o)
+{
+    enum stn_status status = verb_require(&command, "net", o->config.net, "lenet");
+    if (status == STN_OK) {
+        status = verb_require(&command, "data", o->config.data.spec, "fashion-mnist");
+    }
+    if (status == STN_OK) {
+        status = verb_check_net(o->config.net);
+    }
+    if (status == STN_OK) {
+        status = check_out_dir(o);
+    }
+    if (status == STN_OK && o->report) {
+        status = report_check_path(o->report);
+    }
+    return status;
+}
+
+// ---- watching -------------------------------------------------------------------------------------------
+
+struct watchers {
+    struct report_fanout fanout;
+    struct report_progress *progress;
+    struct report_events json, events;
+    struct report *report;
+};
+
+// Messages go above the moving line.
+static void sink(void *context, enum stn_log_level level, const char *line)
+{
+    static const char *const prefixes[] = {"stannis: error: ", "stannis: warning: ", "",
+                                           "stannis: debug: "};
+    report_progress_clear(context);
+    fprintf(stderr, "%s%s\n", prefixes[level], line);
+}
+
+static enum stn_status start_progress(struct watchers *w, enum progress_mode mode)
+{
+    if (mode == PROGRESS_NONE) {
+        return STN_OK;
+    }
+    if (mode == PROGRESS_JSON) {
+        report_events_attach(&w->json, stdout, "standard output");
+        report_fanout_add(&w->fanout, report_events_observer(&w->json));
+        return STN_OK;
+    }
+    struct report_progress_options look = report_progress_detect(stderr);
+    if (mode == PROGRESS_PLAIN) {
+        look.style = REPORT_PLAIN;
+        look.colour = false;
+    }
+    w->progress = report_progress_create(&look);
+    if (!w->progress) {
+        return stn_fail(STN_ERR_NO_MEMORY, "no memory for the progress display");
+    }
+    report_fanout_add(&w->fanout, report_progress_observer(w->progress));
+    stn_log_set_sink(sink, w->progress);
+    return STN_OK;
+}
+
+static enum stn_status start_watching(struct watchers *w, const struct train_options *o)
+{
+    enum stn_status status = report_create(&o->config, &w->report);
+    if (status != STN_OK) {
+        return status;
+    }
+    report_fanout_add(&w->fanout, report_observer(w->report));
+    if (o->events) {
+        status = report_events_open(&w->events, o->events, o->config.resume != NULL);
+        if (status != STN_OK) {
+            return status;
+        }
+        report_fanout_add(&w->fanout, report_events_observer(&w->events));
+    }
+    return start_progress(w, (enum progress_mode)o->progress);
+}
+
+static void stop_watching(struct watchers *w)
+{
+    stn_log_set_sink(NULL, NULL);
+    report_progress_destroy(w->progress);
+    report_events_close(&w->json);
+    report_events_close(&w->events);
+    report_destroy(w->report);
+}
+
+// ---- the end --------------------------------------------------------------------------------------------
+
+static enum stn_status write_reports(const struct watchers *w, const struct train_options *o,
+                                     enum stn_status ended, const struct stn_train_result *result)
+{
+    char path[PATH_MAX];
+    enum stn_status status = join(o->config.out_dir, "report.json", path, sizeof(path));
+    if (status == STN_OK) {
+        status = report_write(w->report, path, ended, result);
+    }
+    if (status == STN_OK && o->report) {
+        status = report_write(w->report, o->report, ended, result);
+    }
+    return status;
+}
+
+static void print_summary(const struct train_options *o, enum stn_status ended,
+                          const struct stn_train_result *r)
+{
+    struct report_text images, time, speed, best;
+    printf("%s images in %s, %s img/s, waiting for data %.1f %%\n",
+           report_count(&images, r->images), report_duration(&time, r->seconds),
+           report_speed(&speed, r->images_per_second), 100 * r->wait_share);
+    if (r->skipped > 0) {
+        printf("left out %s bad images\n", report_count(&images, r->skipped));
+    }
+    if (ended == STN_ERR_INTERRUPTED) {
+        printf("interrupted; continue with --resume %s/last.safetensors\n", o->config.out_dir);
+    } else {
+        printf("best validation accuracy %s: %s/best.safetensors\n",
+               report_percent(&best, r->best_accuracy), o->config.out_dir);
+    }
+}
+
+static enum stn_status train(struct train_options *o)
+{
+    struct watchers watchers = {0};
+    bool announced = false;
+    o->config.stop_requested = stop_requested;
+    o->config.stop_context = &announced;
+    enum stn_status status = start_watching(&watchers, o);
+    if (status != STN_OK) {
+        goto out_stop;
+    }
+    catch_signals();
+    struct stn_train_observer observer = report_fanout_observer(&watchers.fanout);
+    struct stn_train_result result = {0};
+    status = stn_train_run(&o->config, &observer, &result);
+    if (status != STN_OK && status != STN_ERR_INTERRUPTED) {
+        goto out_stop;
+    }
+    enum stn_status written = write_reports(&watchers, o, status, &result);
+    if (watchers.progress) {
+        report_progress_clear(watchers.progress);
+        print_summary(o, status, &result);
+    }
+    if (status == STN_OK) {
+        status = written;
+    }
+out_stop:
+    stop_watching(&watchers);
+    return status;
+}
+
+static enum stn_status run(int argc, char **argv)
+{
+    struct train_options o = {.config = stn_train_defaults(), .progress = PROGRESS_AUTO};
+    o.config.out_dir = "run";
+    o.schedule = (int)o.config.schedule;
+    o.augment = (int)o.config.augment;
+    struct base_option_result result;
+    bool done;
+    enum stn_status status = verb_parse(&command, argc, argv, &o, &result, &done);
+    if (status != STN_OK || done) {
+        return status;
+    }
+    o.config.schedule = (enum stn_schedule)o.schedule;
+    o.config.augment = (enum stn_augment)o.augment;
+    o.config.data.seed = o.config.seed;
+    char resume[PATH_MAX];
+    status = check_options(&o);
+    if (status == STN_OK) {
+        status = resolve_resume(&o.config, resume, sizeof(resume));
+    }
+    return status == STN_OK ? train(&o) : status;
+}
+
+const struct verb verb_train = {&command, run};

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// stannis VERB [OPTION]…: finds the verb and turns its status into an exit code.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/option.h"
+#include "stannis/stannis.h"
+#include "verb.h"
+
+static const struct verb *const verbs[] = {&verb_train, &verb_eval, &verb_predict, &verb_bench,
+                                           &verb_models};
+enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]) };
+
+static void print_help(void)
+{
+    puts("Stannis trains image classifiers on CPUs.\n"
+         "\n"
+         "Usage: stannis VERB [OPTION]…\n"
+         "\n"
+         "Verbs");
+    for (int i = 0; i < VERB_COUNT; i++) {
+        printf("  %-10s%s\n", verbs[i]->command->name, verbs[i]->command->summary);
+    }
+    puts("\n"
+         "Options\n"
+         "  --help    this text; after a verb: all its options\n"
+         "  --version the version\n"
+         "\n"
+         "Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed,\n"
+         "2 a mistake in the command or its input, 130 interrupted (a training is saved first).\n"
+         "\n"
+         "Examples\n"
+         "  stannis train --net lenet --data fashion-mnist --epochs 3\n"
+         "  stannis eval --checkpoint run/best.safetensors\n"
+         "  stannis predict --checkpoint run/best.safetensors photo1.jpg photo2.png");
+}
+
+static const struct verb *find_verb(const char *name)
+{
+    for (int i = 0; i < VERB_COUNT; i++) {
+        if (strcmp(name, verbs[i]->command->name) == 0) {
+            return verbs[i];
+        }
+    }
+    return NULL;
+}
+
+static enum stn_status fail_unknown(const char *name)
+{
+    const char *names[VERB_COUNT + 1] = {NULL};
+    for (int i = 0; i < VERB_COUNT; i++) {
+        names[i] = verbs[i]->command->name;
+    }
+    const char *kind = *name == '-' ? "option" : "verb";
+    const char *meant = base_did_you_mean(name, names);
+    if (meant) {
+        return stn_fail(STN_ERR_INVALID, "unknown %s %s; did you mean %s?", kind, name, meant);
+    }
+    return stn_fail(STN_ERR_INVALID, "unknown %s %s; see stannis --help", kind, name);
+}
+
+static enum stn_status dispatch(int argc, char **argv)
+{
+    if (argc < 2) {
+        return stn_fail(STN_ERR_INVALID, "no verb given; see stannis --help");
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        print_help();
+        return STN_OK;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("stannis " STN_VERSION);
+        return STN_OK;
+    }
+    const struct verb *verb = find_verb(argv[1]);
+    return verb ? verb->run(argc - 1, argv + 1) : fail_unknown(argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    // Its own buffer, so that the first line printed while training does not allocate one.
+    static char buffer[BUFSIZ];
+    setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
+    enum stn_status status = dispatch(argc, argv);
+    // A result that could not be written is no result.
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == STN_OK) {
+        status = stn_fail(STN_ERR_IO, "cannot write to standard output: %s", strerror(errno));
+    }
+    return stn_status_exit_code(status);
+}

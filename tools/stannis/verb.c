@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the verbs share.
+#include "verb.h"
+
+#include <stdlib.h>
+
+#include "stannis/model.h"
+
+enum { NETS_MAX = 32 };
+
+enum stn_status verb_parse(const struct base_command *command, int argc, char **argv, void *target,
+                           struct base_option_result *result, bool *done)
+{
+    enum stn_status status = base_option_parse(command, argc, argv, target, result);
+    *done = status == STN_OK && result->help;
+    if (*done) {
+        base_option_help(command, target, stdout);
+    }
+    return status;
+}
+
+enum stn_status verb_require(const struct base_command *command, const char *option,
+                             const char *value, const char *example)
+{
+    if (!value) {
+        return stn_fail(STN_ERR_INVALID, "%s: --%s is missing; for example: --%s %s", command->name,
+                        option, option, example);
+    }
+    return STN_OK;
+}
+
+enum stn_status verb_check_net(const char *net)
+{
+    if (stn_model_find(net)) {
+        return STN_OK;
+    }
+    const char *names[NETS_MAX + 1] = {NULL};
+    char list[512] = "";
+    size_t used = 0;
+    for (int i = 0; i < stn_model_count() && i < NETS_MAX && used < sizeof(list); i++) {
+        names[i] = stn_model_at(i)->name;
+        used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "", names[i]);
+    }
+    const char *meant = base_did_you_mean(net, names);
+    if (meant) {
+        return stn_fail(STN_ERR_NOT_FOUND, "--net %s: unknown network; did you mean %s? (%s)", net,
+                        meant, list);
+    }
+    return stn_fail(STN_ERR_NOT_FOUND, "--net %s: unknown network; there are %s", net, list);
+}
+
+enum stn_status verb_print_json(json_t *object)
+{
+    char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    json_decref(object);
+    if (!text) {
+        return stn_fail(STN_ERR_INTERNAL, "cannot make JSON of the result");
+    }
+    puts(text);
+    free(text);
+    return STN_OK;
+}

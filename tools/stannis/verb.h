@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verbs of the program, one cmd_NAME.c each: a table of options and a function that runs.
+// stdout is for results, stderr for progress and messages.
+#ifndef TOOLS_STANNIS_VERB_H
+#define TOOLS_STANNIS_VERB_H
+
+#include <jansson.h>
+
+#include "base/option.h"
+#include "stannis/status.h"
+
+struct verb {
+    const struct base_command *command;
+    // argv[0] is the verb. Whoever fails has already said why.
+    enum stn_status (*run)(int argc, char **argv);
+};
+
+extern const struct verb verb_train, verb_eval, verb_predict, verb_bench, verb_models;
+
+// Parses into `target` or, for --help, prints the help and sets *done.
+STN_MUST_CHECK enum stn_status verb_parse(const struct base_command *command, int argc, char **argv,
+                                          void *target, struct base_option_result *result,
+                                          bool *done);
+// Fails with one line when a needed option is missing.
+STN_MUST_CHECK enum stn_status verb_require(const struct base_command *command, const char *option,
+                                            const char *value, const char *example);
+// Refuses a network that does not exist and names those that do.
+STN_MUST_CHECK enum stn_status verb_check_net(const char *net);
+// Prints an object as one line on stdout, and drops the reference. NULL, what jansson gives when it cannot make one, fails.
+STN_MUST_CHECK enum stn_status verb_print_json(json_t *object);
+
+#endif
