@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+# Thin: CMakePresets.json says how things are built, this says which of them you want.
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+
+.PHONY: all test demo bench lint format asan tsan fuzz install clean help
+.DEFAULT_GOAL := all
+
+all: build/release/build.ninja  ## the release program, at build/stannis
+	@cmake --build --preset release -j $(JOBS) --target stannis
+	@ln -sfn release/tools/stannis/stannis build/stannis
+
+build/%/build.ninja: CMakePresets.json
+	cmake --preset $*
+
+test: setup  ## all tests: release build, then ASan+UBSan, then TSan (installs what is missing)
+	@scripts/test.sh release asan tsan
+
+demo: setup all  ## train on real images for about a minute and look at the result
+	@scripts/demo.sh
+
+bench: all  ## speed against PyTorch, both in one run
+	@scripts/setup.sh bench
+	@bench/vs_pytorch
+
+asan: setup  ## the tests under AddressSanitizer and UBSan
+	@scripts/test.sh asan
+
+tsan: setup  ## the tests that start threads under ThreadSanitizer
+	@scripts/test.sh tsan
+
+lint:  ## clang-format, clang-tidy, cppcheck
+	@scripts/setup.sh build lint
+	@scripts/lint.sh
+
+format:  ## clang-format in place
+	@scripts/format.sh
+
+fuzz:  ## a short run of each fuzz target
+	@scripts/setup.sh build lint
+	@scripts/fuzz.sh
+
+install: all  ## into PREFIX (/usr/local)
+	@cmake --install build/release --prefix $(PREFIX)
+
+clean:  ## remove build/
+	rm -rf build
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup:
+	@scripts/setup.sh build

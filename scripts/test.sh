@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# test.sh PRESET…: builds each preset, runs the tests that make sense in it, and ends with a line for each.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+jobs=$(nproc)
+summary=()
+failed=0
+
+# Which tests a preset runs, and what has to be built for them. The sanitizers repeat what touches memory and
+# threads; exactness and speed of learning are the release build's.
+choose() {
+    targets=all
+    case $1 in
+    asan) select=(-L 'unit|cli' -E 'style|slow') ;;
+    # libgomp is not instrumented, so TSan sees races in every parallel region: only what has threads of its own.
+    tsan) select=(-R 'loader|report_') targets=$(tsan_targets) ;;
+    *) select=() ;;
+    esac
+}
+
+tsan_targets() {
+    ctest --test-dir build/tsan -N -R 'loader|report_' | awk '$1 == "Test" { print $NF }'
+}
+
+run() {
+    local preset=$1 log=build/$1/test.log
+    [ -f "build/$preset/build.ninja" ] || cmake --preset "$preset"
+    choose "$preset"
+    # shellcheck disable=SC2086  # a list of words
+    cmake --build --preset "$preset" -j "$jobs" --target $targets
+    ctest --preset "$preset" -j "$jobs" "${select[@]}" | tee "$log" || failed=1
+    summary+=("$(printf '%-8s' "$preset") $(grep 'tests passed' "$log" || echo 'no tests ran')")
+}
+
+for preset in "$@"; do
+    echo "=== $preset"
+    run "$preset"
+done
+echo "=== summary"
+printf '%s\n' "${summary[@]}"
+exit $failed
