@@ -40,10 +40,9 @@ static const struct base_option options[] = {
 
 static const struct base_command command = {
     "bench", "Measures how fast a network trains on this machine.", NULL,
-    "Training steps on made-up images: forward, backward and weight update, no data path. The "
-    "speed is the median\n"
-    "step's; GFLOP/s count multiplications and additions, against the peak measured in the same "
-    "run.\n"
+    "Training steps on made-up images: forward, backward and weight update, no data path. The\n"
+    "speed is the median step's; GFLOP/s count multiplications and additions, against the peak\n"
+    "measured in the same run.\n"
     "\n"
     "Examples\n"
     "  stannis bench --net mobilenet_v2 --image-size 224 --micro-batch 16 --threads 2\n"

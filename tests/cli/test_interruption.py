@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run that is stopped and resumed gives the weights of one that was not. Signals are sent after an event was read, so
+that no test waits for time to pass."""
+import json
+import signal
+
+import program
+
+
+class InterruptionTest(program.ProgramTest):
+    EPOCHS = ("--epochs", 3)
+
+    def setUp(self):
+        super().setUp()
+        self.train(*self.EPOCHS, "--out", "whole")
+        self.whole = program.tensors(self.folder / "whole/last.safetensors")
+
+    def resume(self):
+        self.train(*self.EPOCHS, "--resume", "last")
+        self.assertEqual(program.tensors(self.folder / "run/last.safetensors"), self.whole)
+
+    def interrupt(self, number, *arguments):
+        process = self.start(*self.EPOCHS, *arguments)
+        self.wait_for(process, lambda event: event["event"] == "step" and event["step"] == 3)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=program.TIMEOUT)
+        self.assertEqual(process.returncode, 130, errors)
+        self.assertIn("stopping", errors)
+
+    def test_sigint(self):
+        self.interrupt(signal.SIGINT)
+        self.assertEqual(json.loads((self.folder / "run/report.json").read_text())["status"], "interrupted")
+        self.resume()
+
+    def test_sigterm(self):
+        self.interrupt(signal.SIGTERM)
+        self.resume()
+
+    def test_twice(self):
+        self.interrupt(signal.SIGINT)
+        self.interrupt(signal.SIGINT, "--overwrite")
+        self.resume()
+
+    def test_sigkill_leaves_the_last_checkpoint(self):
+        process = self.start(*self.EPOCHS, "--checkpoint-steps", 4)
+        self.wait_for(process, lambda event: event["event"] == "saved")
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=program.TIMEOUT)
+        self.assertEqual(process.returncode, -signal.SIGKILL)
+        self.resume()
+
+    def test_a_reader_that_goes_away_does_not_end_the_training(self):
+        process = self.start(*self.EPOCHS)
+        self.wait_for(process, lambda event: event["event"] == "step")
+        process.stdout.close()
+        errors = process.stderr.read()
+        self.assertEqual(process.wait(program.TIMEOUT), 0, errors)
+        self.assertEqual(errors.count("cannot write events"), 1)
+        self.assertEqual(program.tensors(self.folder / "run/last.safetensors"), self.whole)
+
+
+if __name__ == "__main__":
+    program.main()
