@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/config.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+struct stn_train_config stn_train_defaults(void)
+{
+    return (struct stn_train_config){
+        .epochs = 10,
+        .batch = 128,
+        .lr = 0.05,
+        .momentum = 0.9,
+        .weight_decay = 5e-4,
+        .warmup_epochs = 0.5,
+        .lr_gamma = 0.1,
+        .lr_step_epochs = 3.0,
+        .label_smoothing = 0.0,
+        .nesterov = false,
+        .schedule = STN_SCHEDULE_COSINE,
+        .augment = STN_AUGMENT_FULL,
+        .seed = 1,
+    };
+}
+
+struct whole_limit {
+    const char *flag;
+    int64_t value, min, max;
+};
+
+struct real_limit {
+    const char *flag;
+    double value, min, below; // min ≤ value < below
+};
+
+static enum stn_status check_whole(const struct whole_limit *limit)
+{
+    if (limit->value < limit->min) {
+        return stn_fail(STN_ERR_INVALID, "%s %" PRId64 ": must be at least %" PRId64, limit->flag,
+                        limit->value, limit->min);
+    }
+    if (limit->value > limit->max) {
+        return stn_fail(STN_ERR_INVALID, "%s %" PRId64 ": must be at most %" PRId64, limit->flag,
+                        limit->value, limit->max);
+    }
+    return STN_OK;
+}
+
+static enum stn_status check_real(const struct real_limit *limit)
+{
+    if (!(limit->value >= limit->min) || !isfinite(limit->value)) {
+        return stn_fail(STN_ERR_INVALID, "%s %g: must be a number of at least %g", limit->flag,
+                        limit->value, limit->min);
+    }
+    if (!(limit->value < limit->below)) {
+        return stn_fail(STN_ERR_INVALID, "%s %g: must be below %g", limit->flag, limit->value,
+                        limit->below);
+    }
+    return STN_OK;
+}
+
+static enum stn_status check_wholes(const struct stn_train_config *c)
+{
+    const int64_t many = INT64_C(1) << 53;
+    const struct whole_limit limits[] = {
+        {"--epochs", c->epochs, 1, 1000000},
+        {"--steps", c->steps, 0, many},
+        {"--batch", c->batch, 1, 1 << 24},
+        {"--micro-batch", c->micro_batch, 0, c->batch},
+        {"--threads", c->threads, 0, 1024},
+        {"--loader-threads", c->loader_threads, 0, 1024},
+        {"--checkpoint-steps", c->checkpoint_steps, 0, many},
+        {"--schedule", (int64_t)c->schedule, STN_SCHEDULE_CONSTANT, STN_SCHEDULE_COSINE},
+        {"--augment", (int64_t)c->augment, STN_AUGMENT_NONE, STN_AUGMENT_FULL},
+    };
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+        enum stn_status status = check_whole(&limits[i]);
+        if (status) {
+            return status;
+        }
+    }
+    return STN_OK;
+}
+
+static enum stn_status check_reals(const struct stn_train_config *c)
+{
+    const struct real_limit limits[] = {
+        {"--lr", c->lr, 0.0, INFINITY},
+        {"--momentum", c->momentum, 0.0, 1.0},
+        {"--weight-decay", c->weight_decay, 0.0, INFINITY},
+        {"--warmup-epochs", c->warmup_epochs, 0.0, INFINITY},
+        {"--lr-gamma", c->lr_gamma, 0.0, INFINITY},
+        {"--lr-step-epochs", c->lr_step_epochs, 0.0, INFINITY},
+        {"--label-smoothing", c->label_smoothing, 0.0, 1.0},
+    };
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+        enum stn_status status = check_real(&limits[i]);
+        if (status) {
+            return status;
+        }
+    }
+    return STN_OK;
+}
+
+enum stn_status train_config_check(const struct stn_train_config *config)
+{
+    enum stn_status status = check_wholes(config);
+    if (!status) {
+        status = check_reals(config);
+    }
+    if (status) {
+        return status;
+    }
+    if (!config->data.spec) {
+        return stn_fail(STN_ERR_INVALID, "--data: which data? For a trial: --data synthetic");
+    }
+    if (config->schedule == STN_SCHEDULE_STEP && config->lr_step_epochs <= 0.0) {
+        return stn_fail(STN_ERR_INVALID, "--lr-step-epochs 0: --schedule step needs more than 0");
+    }
+    if (config->nesterov && config->momentum <= 0.0) {
+        return stn_fail(STN_ERR_INVALID, "--nesterov: needs a --momentum above 0");
+    }
+    return STN_OK;
+}

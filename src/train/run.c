@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole training: steps until the epoch is done, evaluation, checkpoints, the next epoch; and telling the observer.
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/clock.h"
+#include "stannis/log.h"
+#include "train/evaluate.h"
+#include "train/trainer.h"
+
+// One run of this process.
+struct run {
+    struct trainer trainer;
+    struct stn_train_observer observer; // without one all calls are NULL
+    double begin;                       // seconds
+    int64_t steps, images;              // of this process
+    double train_seconds, wait_seconds;
+    struct {
+        int64_t images;
+        double seconds;
+    } epoch;             // what this process trained of it
+    double eval_seconds; // of the last evaluation
+};
+
+static bool stop_requested(const struct run *r)
+{
+    const struct stn_train_config *config = &r->trainer.meta.config;
+    return config->stop_requested && config->stop_requested(config->stop_context);
+}
+
+// ---- saving ---------------------------------------------------------------------------------------------
+
+static enum stn_status save(struct run *r, const char *path)
+{
+    struct trainer *t = &r->trainer;
+    if (!path) {
+        return STN_OK;
+    }
+    enum stn_status status = trainer_check_finite(t);
+    if (!status) {
+        status = checkpoint_save(path, &t->meta, t->session.net, t->momentum);
+    }
+    if (!status && r->observer.saved) {
+        r->observer.saved(r->observer.context, path);
+    }
+    return status;
+}
+
+// ---- a step ---------------------------------------------------------------------------------------------
+
+// Steps to come at this process's mean speed, and an evaluation for each epoch to come.
+static double eta(const struct run *r)
+{
+    const struct trainer *t = &r->trainer;
+    int64_t left = t->steps_total - t->meta.progress.step;
+    int64_t epoch_steps = (t->feed.samples + t->feed.batch - 1) / t->feed.batch;
+    double evaluations = ceil((double)left / (double)epoch_steps);
+    return (double)left * r->train_seconds / (double)r->steps + evaluations * r->eval_seconds;
+}
+
+static void tell_step(const struct run *r, const struct train_step *step, double seconds,
+                      double wait)
+{
+    if (!r->observer.step) {
+        return;
+    }
+    const struct train_progress *progress = &r->trainer.meta.progress;
+    double count = step->totals.count > 0 ? (double)step->totals.count : 1.0;
+    const struct stn_train_step told = {
+        .step = progress->step,
+        .epoch = progress->epoch + 1,
+        .epoch_position = progress->position,
+        .epoch_samples = r->trainer.feed.samples,
+        .images = step->images,
+        .loss = step->totals.loss_sum / count,
+        .accuracy = (double)step->totals.correct / count,
+        .lr = step->lr,
+        .seconds = seconds,
+        .wait_seconds = wait,
+        .images_per_second = step->images / seconds,
+        .elapsed_seconds = base_clock_seconds() - r->begin,
+        .eta_seconds = eta(r),
+    };
+    r->observer.step(r->observer.context, &told);
+}
+
+static enum stn_status run_step(struct run *r)
+{
+    struct trainer *t = &r->trainer;
+    int64_t begin = base_clock_ns();
+    int64_t waited = data_loader_stats(t->feed.loader).wait_ns;
+    struct train_step step;
+    enum stn_status status = train_step(t, &step);
+    if (status) {
+        return status;
+    }
+    double wait = (double)(data_loader_stats(t->feed.loader).wait_ns - waited) * 1e-9;
+    double seconds = (double)(base_clock_ns() - begin + 1) * 1e-9;
+    r->steps++;
+    r->images += step.images;
+    r->train_seconds += seconds;
+    r->wait_seconds += wait;
+    r->epoch.images += step.images;
+    r->epoch.seconds += seconds;
+    tell_step(r, &step, seconds, wait);
+
+    int64_t every = t->meta.config.checkpoint_steps;
+    bool due = every > 0 && t->meta.progress.step % every == 0 &&
+               t->meta.progress.position < t->feed.samples;
+    return due ? save(r, t->last_path) : STN_OK;
+}
+
+// ---- an epoch's end -------------------------------------------------------------------------------------
+
+static double mean(double sum, int64_t count)
+{
+    return count > 0 ? sum / (double)count : NAN;
+}
+
+static enum stn_status evaluate(struct run *r, struct kernel_loss_totals *totals)
+{
+    struct trainer *t = &r->trainer;
+    *totals = (struct kernel_loss_totals){0};
+    r->eval_seconds = 0.0;
+    if (!t->validation.loader) {
+        return STN_OK;
+    }
+    const struct train_evaluation e = {
+        .net = t->session.net,
+        .feed = &t->validation,
+        .observer = &r->observer,
+        .stop_requested = t->meta.config.stop_requested,
+        .stop_context = t->meta.config.stop_context,
+    };
+    double begin = base_clock_seconds();
+    enum stn_status status = train_evaluate(&e, totals);
+    r->eval_seconds = base_clock_seconds() - begin;
+    if (!status && !isfinite(totals->loss_sum)) {
+        return trainer_diverged(t, "validation loss", totals->loss_sum);
+    }
+    return status;
+}
+
+static void tell_epoch(struct run *r, int epoch, const struct kernel_loss_totals *trained,
+                       const struct kernel_loss_totals *evaluated, bool best)
+{
+    if (r->observer.epoch) {
+        const struct stn_train_epoch told = {
+            .epoch = epoch,
+            .train_loss = mean(trained->loss_sum, trained->count),
+            .train_accuracy = mean((double)trained->correct, trained->count),
+            .val_loss = mean(evaluated->loss_sum, evaluated->count),
+            .val_accuracy = mean((double)evaluated->correct, evaluated->count),
+            .seconds = r->epoch.seconds,
+            .eval_seconds = r->eval_seconds,
+            .images_per_second =
+                r->epoch.seconds > 0.0 ? (double)r->epoch.images / r->epoch.seconds : 0.0,
+            .best = best,
+        };
+        r->observer.epoch(r->observer.context, &told);
+    }
+    r->epoch.images = 0;
+    r->epoch.seconds = 0.0;
+}
+
+// Evaluates and saves, at the end of an epoch or where --steps ended the run inside one. Until the evaluation is done
+// the progress stays where it is, so an interruption loses nothing.
+static enum stn_status close_epoch(struct run *r)
+{
+    struct trainer *t = &r->trainer;
+    struct train_progress *progress = &t->meta.progress;
+    struct kernel_loss_totals evaluated;
+    enum stn_status status = evaluate(r, &evaluated);
+    if (status) {
+        return status;
+    }
+    const struct kernel_loss_totals trained = progress->totals;
+    int epoch = progress->epoch + 1;
+    progress->last_loss = mean(trained.loss_sum, trained.count);
+    progress->last_accuracy = mean((double)evaluated.correct, evaluated.count);
+    bool best = progress->last_accuracy > progress->best_accuracy;
+    if (best) {
+        progress->best_accuracy = progress->last_accuracy;
+    }
+    if (progress->position == t->feed.samples) {
+        progress->epoch++;
+        progress->position = 0;
+        progress->totals = (struct kernel_loss_totals){0};
+    }
+    tell_epoch(r, epoch, &trained, &evaluated, best);
+    // Best first: if we die in between, the old last.safetensors leads here again.
+    if (best) {
+        status = save(r, t->best_path);
+    }
+    return status ? status : save(r, t->last_path);
+}
+
+// ---- the run --------------------------------------------------------------------------------------------
+
+static bool is_over(const struct run *r)
+{
+    const struct trainer *t = &r->trainer;
+    const struct train_progress *progress = &t->meta.progress;
+    bool epoch_pending = progress->position == t->feed.samples;
+    return progress->epoch >= t->meta.config.epochs ||
+           (progress->step >= t->steps_total && !epoch_pending);
+}
+
+static enum stn_status run_loop(struct run *r)
+{
+    const struct trainer *t = &r->trainer;
+    while (!is_over(r)) {
+        enum stn_status status =
+            t->meta.progress.position < t->feed.samples ? run_step(r) : close_epoch(r);
+        if (!status && !is_over(r) && stop_requested(r)) {
+            status = STN_ERR_INTERRUPTED;
+        }
+        if (status) {
+            return status;
+        }
+    }
+    bool inside_epoch = t->meta.progress.position > 0;
+    return inside_epoch && r->steps > 0 ? close_epoch(r) : STN_OK;
+}
+
+static void tell_start(const struct run *r)
+{
+    if (!r->observer.start) {
+        return;
+    }
+    const struct trainer *t = &r->trainer;
+    const struct stn_train_config *config = &t->meta.config;
+    struct stn_model_cost cost = nn_net_cost(t->session.net);
+    const struct stn_train_start told = {
+        .net = config->net,
+        .backend_version = kernel_version(t->session.kernel),
+        .data = stn_dataset_info(t->dataset),
+        .epochs = config->epochs,
+        .batch = config->batch,
+        .micro_batch = config->micro_batch,
+        .threads = t->session.threads,
+        .loader_threads = t->loader_threads,
+        .cpu_affinity = t->session.cpu.affinity,
+        .cpu_quota = t->session.cpu.quota,
+        .parameters = cost.parameters,
+        .steps_total = t->steps_total,
+        .macs = cost.macs,
+        .planned_bytes =
+            nn_net_bytes(t->session.net) + nn_net_parameter_count(t->session.net) * sizeof(float),
+        .first_step = t->meta.progress.step,
+        .seed = config->seed,
+    };
+    r->observer.start(r->observer.context, &told);
+}
+
+static void fill_result(const struct run *r, struct stn_train_result *out)
+{
+    const struct trainer *t = &r->trainer;
+    const struct train_progress *progress = &t->meta.progress;
+    int64_t skipped = data_loader_stats(t->feed.loader).skipped;
+    if (t->validation.loader) {
+        skipped += data_loader_stats(t->validation.loader).skipped;
+    }
+    *out = (struct stn_train_result){
+        .steps = r->steps,
+        .images = r->images,
+        .seconds = base_clock_seconds() - r->begin,
+        .images_per_second = r->train_seconds > 0.0 ? (double)r->images / r->train_seconds : 0.0,
+        .wait_share = r->train_seconds > 0.0 ? r->wait_seconds / r->train_seconds : 0.0,
+        .loss = progress->last_loss,
+        .accuracy = progress->last_accuracy,
+        .best_accuracy = progress->best_accuracy,
+        .skipped = skipped,
+        .threads = t->session.threads,
+    };
+}
+
+enum stn_status stn_train_run(const struct stn_train_config *config,
+                              const struct stn_train_observer *observer,
+                              struct stn_train_result *out)
+{
+    struct run r = {0};
+    if (observer) {
+        r.observer = *observer;
+    }
+    struct trainer *t = &r.trainer;
+    enum stn_status status = trainer_open(config, t);
+    if (status) {
+        return status;
+    }
+    r.begin = base_clock_seconds();
+    tell_start(&r);
+    if (is_over(&r)) {
+        stn_log(STN_LOG_INFO,
+                "nothing left to train after step %" PRId64 ": raise --epochs or --steps",
+                t->meta.progress.step);
+    } else {
+        train_feed_seek(&t->feed, t->meta.progress.epoch, t->meta.progress.position,
+                        t->meta.config.epochs);
+    }
+    status = run_loop(&r);
+    if (status == STN_ERR_INTERRUPTED) {
+        enum stn_status saved = save(&r, t->last_path);
+        status = saved ? saved : status;
+    }
+    if (status == STN_OK || status == STN_ERR_INTERRUPTED) {
+        fill_result(&r, out);
+    }
+    trainer_close(t);
+    return status;
+}

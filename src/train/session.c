@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/option.h"
+
+enum { NAMES_MAX = 32, THREADS_MAX = 1024 };
+
+enum stn_status train_session_open(const char *backend, int threads,
+                                   const struct nn_net_config *net, struct train_session *out)
+{
+    *out = (struct train_session){.cpu = base_cpu_share()};
+    if (threads < 0 || threads > THREADS_MAX) {
+        return stn_fail(STN_ERR_INVALID, "--threads %d: must be from 0 (all we may use) to %d",
+                        threads, THREADS_MAX);
+    }
+    out->threads = threads > 0 ? threads : out->cpu.threads;
+    enum stn_status status = kernel_create(backend, out->threads, &out->kernel);
+    if (status) {
+        return status;
+    }
+    status = nn_net_create(out->kernel, net, &out->net);
+    if (status) {
+        out->net = NULL;
+        train_session_close(out);
+    }
+    return status;
+}
+
+void train_session_close(struct train_session *session)
+{
+    nn_net_destroy(session->net);
+    kernel_destroy(session->kernel);
+    session->net = NULL;
+    session->kernel = NULL;
+}
+
+enum stn_status train_find_model(const char *name, const struct stn_model_info **out)
+{
+    const char *names[NAMES_MAX + 1] = {NULL};
+    char list[256] = "";
+    for (int i = 0; i < stn_model_count() && i < NAMES_MAX; i++) {
+        names[i] = stn_model_at(i)->name;
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "", names[i]);
+    }
+    if (!name) {
+        return stn_fail(STN_ERR_INVALID, "--net: which network? There are %s", list);
+    }
+    *out = stn_model_find(name);
+    if (*out) {
+        return STN_OK;
+    }
+    const char *near = base_did_you_mean(name, names);
+    return stn_fail(STN_ERR_INVALID, "--net %s: no such network; %s%s", name,
+                    near ? "did you mean " : "there are ", near ? near : list);
+}
+
+int train_loader_threads(int wanted, int threads)
+{
+    return wanted > 0 ? wanted : threads > 1 ? 2 : 1;
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What training, evaluation, prediction and the benchmark all set up first: our share of the CPUs, a kernel on that many
+// threads, a network on that kernel.
+#ifndef TRAIN_SESSION_H
+#define TRAIN_SESSION_H
+
+#include "base/cpu.h"
+#include "kernel/kernel.h"
+#include "nn/net.h"
+
+struct train_session {
+    struct base_cpu_share cpu;
+    int threads;
+    struct kernel *kernel;
+    struct nn_net *net;
+};
+
+// `threads` 0: as many as the CPU share allows. `backend` NULL: the best.
+STN_MUST_CHECK enum stn_status train_session_open(const char *backend, int threads,
+                                                  const struct nn_net_config *net,
+                                                  struct train_session *out);
+// A zeroed session may be closed too.
+void train_session_close(struct train_session *session);
+
+// The network of that name; ERR_INVALID names the nearest, or all. `name` NULL: the flag is missing.
+STN_MUST_CHECK enum stn_status train_find_model(const char *name,
+                                                const struct stn_model_info **out);
+// `wanted`, or for 0 as many workers as keep `threads` cores busy.
+int train_loader_threads(int wanted, int threads);
+
+#endif

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// One training step, as in the picture of docs/architecture.md: micro-batches in, sums up, weights move once.
+// Allocates nothing.
+#include <math.h>
+
+#include "train/trainer.h"
+
+static const double statistics_momentum = 0.1; // per step
+
+static enum stn_status accumulate(struct trainer *t, int64_t end, struct kernel_loss_totals *totals)
+{
+    int64_t position = t->meta.progress.position;
+    while (position < end) {
+        struct data_batch *batch;
+        enum stn_status status = train_feed_next(&t->feed, &batch);
+        if (status) {
+            return status;
+        }
+        if (batch->count > 0) { // with --skip-bad all of it may have been left out
+            status = nn_net_train(t->session.net, batch->images, batch->labels, batch->keys,
+                                  batch->count, totals);
+        }
+        position += batch->request.count;
+        train_feed_release(&t->feed, batch);
+        if (status) {
+            return status;
+        }
+    }
+    return STN_OK;
+}
+
+static void descend(struct trainer *t, double lr, int64_t count)
+{
+    struct nn_net *net = t->session.net;
+    float *weights = nn_net_parameters(net), *gradient_sums = nn_net_gradient_sums(net);
+    for (int i = 0; i < nn_net_tensor_count(net); i++) {
+        const struct nn_tensor *w = nn_net_tensor(net, i);
+        if (w->kind == NN_PARAMETER) {
+            optim_sgd_step(&t->sgd, (float)lr, 1.0f / (float)count, w->decay, w->count,
+                           gradient_sums + w->offset, t->momentum + w->offset, weights + w->offset,
+                           t->session.threads);
+        }
+    }
+}
+
+enum stn_status train_step(struct trainer *t, struct train_step *out)
+{
+    struct train_progress *progress = &t->meta.progress;
+    struct nn_net *net = t->session.net;
+    int64_t end = train_step_end(progress->position, t->feed.batch, t->feed.samples);
+    *out =
+        (struct train_step){.lr = optim_schedule_at(&t->schedule, (double)progress->samples_seen)};
+
+    nn_net_begin_step(net);
+    enum stn_status status = accumulate(t, end, &out->totals);
+    if (status) {
+        return status;
+    }
+    if (!isfinite(out->totals.loss_sum)) {
+        return trainer_diverged(t, "loss", out->totals.loss_sum);
+    }
+    if (out->totals.count > 0) {
+        nn_net_merge_statistics(net, (double)out->totals.count, statistics_momentum);
+        descend(t, out->lr, out->totals.count);
+        nn_net_weights_changed(net);
+    }
+
+    out->images = (int)out->totals.count;
+    progress->samples_seen += end - progress->position;
+    progress->position = end;
+    progress->step++;
+    progress->totals.loss_sum += out->totals.loss_sum;
+    progress->totals.correct += out->totals.correct;
+    progress->totals.count += out->totals.count;
+    return STN_OK;
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything one training holds. trainer.c sets it up, step.c moves it by one step, run.c drives it to the end.
+// All memory is allocated before the first step.
+#ifndef TRAIN_TRAINER_H
+#define TRAIN_TRAINER_H
+
+#include "optim/schedule.h"
+#include "optim/sgd.h"
+#include "stannis/train.h"
+#include "train/checkpoint.h"
+#include "train/feed.h"
+#include "train/session.h"
+
+struct trainer {
+    struct checkpoint *resumed;  // its texts may be part of the config; NULL: a fresh start
+    struct checkpoint_meta meta; // settings (resolved) and progress: what a checkpoint saves
+    struct stn_dataset *dataset;
+    struct train_session session;
+    struct train_feed feed; // the training split, epoch after epoch
+    struct train_feed validation;
+    struct optim_schedule schedule;
+    struct optim_sgd sgd;
+    float *momentum;                          // [parameters]
+    char *class_list, *last_path, *best_path; // paths are NULL without an output directory
+    int loader_threads;
+    int64_t steps_total; // of the whole run
+};
+
+STN_MUST_CHECK enum stn_status trainer_open(const struct stn_train_config *config,
+                                            struct trainer *out);
+// A zeroed or half-opened trainer may be closed too.
+void trainer_close(struct trainer *t);
+
+// What one step did.
+struct train_step {
+    struct kernel_loss_totals totals;
+    int images;
+    double lr;
+};
+
+// One global batch, or what is left of the epoch. On failure the progress is that of the last whole step.
+STN_MUST_CHECK enum stn_status train_step(struct trainer *t, struct train_step *out);
+
+// ERR_DIVERGED when a weight or statistic is not finite: such a net must not replace a good checkpoint.
+STN_MUST_CHECK enum stn_status trainer_check_finite(struct trainer *t);
+// The line for a loss that is no number any more.
+enum stn_status trainer_diverged(const struct trainer *t, const char *what, double value);
+
+#endif
