@@ -16,8 +16,8 @@ enum stn_status data_image_check_size(struct data_workspace *workspace, int64_t 
                                       int64_t height)
 {
     if (width < 1 || height < 1) {
-        return data_workspace_fail(workspace, STN_ERR_CORRUPT, "%s: the picture is empty",
-                                   workspace->path);
+        return data_workspace_fail(workspace, STN_ERR_CORRUPT,
+                                   "%s: damaged picture: no pixels in it", workspace->path);
     }
     if (width > DATA_IMAGE_PIXELS_MAX / height) {
         return data_workspace_fail(
@@ -108,14 +108,13 @@ enum stn_status data_image_load(const char *path, int channels, int size, const 
     if (strlen(path) >= sizeof(workspace.path)) {
         return stn_fail(STN_ERR_INVALID, "%.64s…: the file name is too long", path);
     }
-    enum stn_status status = data_workspace_init(&workspace);
-    if (status != STN_OK) {
-        return status;
-    }
+    data_workspace_init(&workspace);
     strcpy(workspace.path, path);
-    struct data_view_rule rule = {.fit = DATA_FIT_COVER, .size = size};
+    // Grey networks come from IDX sets, which show the whole picture.
+    enum data_fit fit = channels == 1 ? DATA_FIT_WHOLE : DATA_FIT_COVER;
+    struct data_view_rule rule = {.fit = fit, .size = size};
     struct data_picture picture;
-    status = data_image_read(&workspace, channels, &rule, &picture);
+    enum stn_status status = data_image_read(&workspace, channels, &rule, &picture);
     if (status == STN_OK) {
         struct data_levels levels = data_levels_from(channels, mean, std);
         status = data_resample(&workspace, &picture, size, &levels, out);

@@ -55,8 +55,8 @@ struct data_loader {
     int active; // workers that are making a sample
     bool stopping;
 
-    struct worker *workers; // [workers_ready have a workspace, of which threads_started run]
-    int workers_ready, threads_started;
+    struct worker *workers; // [threads], of which threads_started run
+    int threads_started;
     struct data_loader_stats stats; // the consumer's
     int warnings;
 };
@@ -173,13 +173,6 @@ static enum stn_status workers_start(struct data_loader *loader)
     if (!loader->workers) {
         return fail_memory();
     }
-    for (; loader->workers_ready < threads; loader->workers_ready++) {
-        enum stn_status status =
-            data_workspace_init(&loader->workers[loader->workers_ready].workspace);
-        if (status != STN_OK) {
-            return status;
-        }
-    }
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -187,6 +180,7 @@ static enum stn_status workers_start(struct data_loader *loader)
     while (loader->threads_started < threads && !error) {
         struct worker *worker = &loader->workers[loader->threads_started];
         worker->loader = loader;
+        data_workspace_init(&worker->workspace);
         error = pthread_create(&worker->thread, NULL, worker_run, worker);
         loader->threads_started += !error;
     }
@@ -239,8 +233,6 @@ void data_loader_destroy(struct data_loader *loader)
     pthread_mutex_unlock(&loader->mutex);
     for (int i = 0; i < loader->threads_started; i++) {
         pthread_join(loader->workers[i].thread, NULL);
-    }
-    for (int i = 0; i < loader->workers_ready; i++) {
         data_workspace_fini(&loader->workers[i].workspace);
     }
     free(loader->workers);

@@ -5,23 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <turbojpeg.h>
 
-enum stn_status data_workspace_init(struct data_workspace *workspace)
+void data_workspace_init(struct data_workspace *workspace)
 {
     memset(workspace, 0, sizeof(*workspace));
-    workspace->jpeg = tjInitDecompress();
-    if (!workspace->jpeg) {
-        return stn_fail(STN_ERR_NO_MEMORY, "cannot start a JPEG decoder: %s", tjGetErrorStr2(NULL));
-    }
-    return STN_OK;
 }
 
 void data_workspace_fini(struct data_workspace *workspace)
 {
-    if (workspace->jpeg) {
-        tjDestroy(workspace->jpeg);
-    }
     free(workspace->file.bytes);
     free(workspace->pixels.bytes);
     free(workspace->taps.bytes);

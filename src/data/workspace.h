@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one thread needs to turn a stored sample into pixels: scratch memory that grows to the
-// largest image seen and is then reused, a JPEG decoder, and the text of the last failure. One per
+// largest image seen and is then reused, and the text of the last failure. One per
 // thread.
 //
 // Reading does not report failures through the log: whether a bad image is an error or is skipped
@@ -22,7 +22,6 @@ struct data_buffer {
 };
 
 struct data_workspace {
-    void *jpeg;                // turbojpeg handle
     struct data_buffer file;   // an image file as stored
     struct data_buffer pixels; // decoded, uint8
     struct data_buffer taps;   // resampling weights
@@ -31,7 +30,7 @@ struct data_workspace {
     char message[DATA_MESSAGE_BYTES];
 };
 
-STN_MUST_CHECK enum stn_status data_workspace_init(struct data_workspace *workspace);
+void data_workspace_init(struct data_workspace *workspace);
 void data_workspace_fini(struct data_workspace *workspace);
 // At least `size` bytes, contents lost when it grows; NULL (and the message set) when memory is
 // out.
