@@ -3,6 +3,7 @@
 // likes, once for each direction that wants another packing; the packed weight gradient is added to the plain one.
 // Bias and activation ride on the forward pass; backward masks dy and sums the bias gradient in one sweep of its own.
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "kernel/onednn/engine.h"
@@ -223,15 +224,21 @@ static enum stn_status create_packing(struct conv *conv, const struct plan *plan
                                &conv->unpack);
 }
 
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 static size_t scratch_bytes(const struct conv *conv)
 {
     size_t forward = conv->run[FORWARD].scratch_bytes;
     size_t data = conv->dx_bytes + conv->run[DATA].scratch_bytes;
     size_t weights = conv->gradient_bytes + conv->run[WEIGHTS].scratch_bytes;
     size_t unpack = conv->gradient_bytes + conv->unpack.scratch_bytes;
-    size_t most = forward > data ? forward : data;
-    most = most > weights ? most : weights;
-    return most > unpack ? most : unpack;
+    struct kernel_shape y = conv->op.traits.y.shape;
+    size_t bias =
+        (size_t)y.n * (size_t)kernel_tensor_padded_channels(conv->op.traits.y) * sizeof(double);
+    return larger(larger(forward, bias), larger(data, larger(weights, unpack)));
 }
 
 static void conv_prepare(struct kernel_op *op, const float *const *params)
@@ -258,25 +265,32 @@ static enum stn_status conv_forward(struct kernel_op *op, const struct kernel_io
     return onednn_task_run(conv->engine, &conv->run[FORWARD], addresses, io->scratch);
 }
 
-// dy becomes the gradient before the activation; the bias gradient falls out on the way.
+// dy becomes the gradient before the activation; the bias gradient falls out on the way, summed in the order of the
+// samples so that it does not depend on the number of threads.
 static void mask_and_sum_bias(const struct conv *conv, const struct kernel_io *io)
 {
     struct onednn_chunks c = onednn_chunks_of(conv->op.traits.y);
     const struct simd_kernels *simd = simd_kernels_for(c.block);
-    float *bias_grad = conv->desc.bias ? io->param_grads[1] : NULL;
-#pragma omp parallel for schedule(static) num_threads(onednn_team(conv->engine, &c))
-    for (int b = 0; b < c.blocks; b++) {
-        double sum[SIMD_BLOCK_MAX] = {0};
-        for (int n = 0; n < io->rows; n++) {
-            size_t at = onednn_chunk_at(&c, n, b);
-            if (conv->desc.activation == KERNEL_LINEAR) {
-                simd->sum(io->dy + at, c.pixels, sum);
-            } else {
-                simd->mask_sum(io->dy + at, io->y + at, conv->desc.activation, c.pixels, sum);
-            }
+    enum kernel_activation activation = conv->desc.activation;
+    double *partials = io->scratch; // [n][padded channels]
+    int padded = c.blocks * c.block;
+#pragma omp parallel num_threads(onednn_team(conv->engine, &c))
+    {
+#pragma omp for schedule(static)
+        for (int i = 0; i < io->rows * c.blocks; i++) {
+            size_t at = (size_t)i * c.floats;
+            double *sum = partials + (size_t)(i * c.block);
+            memset(sum, 0, (size_t)c.block * sizeof(*sum));
+            onednn_mask_sum(simd, io->dy + at, activation == KERNEL_LINEAR ? NULL : io->y + at,
+                            activation, c.pixels, sum);
         }
-        for (int l = 0; bias_grad && l < c.block && b * c.block + l < c.channels; l++) {
-            bias_grad[b * c.block + l] += (float)sum[l];
+#pragma omp for schedule(static)
+        for (int channel = 0; channel < (conv->desc.bias ? c.channels : 0); channel++) {
+            double sum = 0.0;
+            for (int n = 0; n < io->rows; n++) {
+                sum += partials[n * padded + channel];
+            }
+            io->param_grads[1][channel] += (float)sum;
         }
     }
 }
@@ -367,6 +381,9 @@ static struct kernel_op_traits conv_traits(const struct onednn_engine *engine,
 enum stn_status onednn_conv_create(void *engine, const struct kernel_conv *d,
                                    struct kernel_op **out)
 {
+    if (onednn_depthwise_fits(engine, d)) {
+        return onednn_depthwise_create(engine, d, conv_traits(engine, d), out);
+    }
     struct conv *conv = calloc(1, sizeof(*conv));
     if (!conv) {
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for a convolution");

@@ -83,6 +83,17 @@ static inline size_t onednn_chunk_at(const struct onednn_chunks *c, int n, int b
 // Threads for a pass over all chunks: small tensors are not worth waking a team.
 int onednn_team(const struct onednn_engine *engine, const struct onednn_chunks *c);
 
+// Masks dy in place by y (NULL: not at all) and adds its sum over the pixels to sum [block].
+static inline void onednn_mask_sum(const struct simd_kernels *simd, float *dy, const float *y,
+                                   enum kernel_activation activation, size_t pixels, double *sum)
+{
+    if (y) {
+        simd->mask_sum(dy, y, activation, pixels, sum);
+    } else {
+        simd->sum(dy, pixels, sum);
+    }
+}
+
 // ---- makers, one file each ------------------------------------------------------------------------------
 
 enum stn_status onednn_conv_create(void *engine, const struct kernel_conv *,
@@ -105,5 +116,12 @@ enum stn_status onednn_dropout_create(void *engine, const struct kernel_dropout 
                                       struct kernel_op **out);
 enum stn_status onednn_reorder_op_create(void *engine, const struct kernel_reorder *,
                                          struct kernel_op **out);
+
+// Depthwise convolutions that we compute ourselves; `traits` are those of any convolution.
+bool onednn_depthwise_fits(const struct onednn_engine *engine, const struct kernel_conv *d);
+STN_MUST_CHECK enum stn_status onednn_depthwise_create(struct onednn_engine *engine,
+                                                       const struct kernel_conv *d,
+                                                       struct kernel_op_traits traits,
+                                                       struct kernel_op **out);
 
 #endif

@@ -71,6 +71,14 @@ struct simd_kernels {
                               float *dx);
     void (*average_pool)(const struct simd_plane *plane, const float *x, float *y);
     void (*average_pool_gradient)(const struct simd_plane *plane, const float *dy, float *dx);
+    // Depthwise 3×3, stride 1 or 2, padding at most 2; weights are [3][3][block], bias [block] or NULL.
+    void (*depthwise)(const struct simd_plane *plane, const float *x, const float *weights,
+                      const float *bias, enum kernel_activation activation, float *y);
+    void (*depthwise_data)(const struct simd_plane *plane, const float *dy, const float *weights,
+                           bool add, float *dx);
+    // Writes dw [3][3][block].
+    void (*depthwise_weights)(const struct simd_plane *plane, const float *x, const float *dy,
+                              float *dw);
 };
 
 // The best table for a block of 1, 8 or 16 on this CPU.

@@ -108,7 +108,10 @@ enum { SIMD_RUN = 256 };
     X(max_pool)                                                                                    \
     X(max_pool_gradient)                                                                           \
     X(average_pool)                                                                                \
-    X(average_pool_gradient)
+    X(average_pool_gradient)                                                                       \
+    X(depthwise)                                                                                   \
+    X(depthwise_data)                                                                              \
+    X(depthwise_weights)
 
 // Declares each entry with the type that the table gives it.
 #define X(name) extern __typeof__(*((struct simd_kernels *)0)->name) SIMD_NAME(name);

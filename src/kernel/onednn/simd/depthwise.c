@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// Depthwise 3×3 convolution of one plane of a channel block, forward and backward. Away from the borders every loop has
+// its nine taps spelled out by the compiler; weights and sums stay in registers.
+#include "kernel/onednn/simd/vector.h"
+
+enum { K = 3 };
+
+// What part of the taps 0 … K−1 a window that starts at `start` has inside 0 … extent−1.
+struct span {
+    int first, last; // last is one beyond
+};
+
+SIMD_INLINE struct span span_at(int start, int extent)
+{
+    return (struct span){start < 0 ? -start : 0, start + K > extent ? extent - start : K};
+}
+
+// Outputs first … last−1 whose windows lie inside the extent.
+SIMD_INLINE struct span interior(int pad, int stride, int extent, int outputs)
+{
+    int first = (pad + stride - 1) / stride;
+    int last = extent + pad >= K ? (extent + pad - K) / stride + 1 : 0;
+    last = last < outputs ? last : outputs;
+    return (struct span){first < last ? first : last, last > 0 ? last : 0};
+}
+
+SIMD_INLINE vec window_sum(const float *x, ptrdiff_t corner, ptrdiff_t row, const vec *w, bool flip,
+                           struct span ys, struct span xs, vec sum)
+{
+    for (int ky = ys.first; ky < ys.last; ky++) {
+        for (int kx = xs.first; kx < xs.last; kx++) {
+            int tap = ky * K + kx;
+            sum +=
+                load(x + (corner + ky * row + kx * SIMD_BLOCK)) * w[flip ? K * K - 1 - tap : tap];
+        }
+    }
+    return sum;
+}
+
+// One output row of a correlation; `flip` takes the weights in reverse, which makes it a convolution.
+SIMD_INLINE void filter_row(const struct simd_plane *g, const float *x, const vec *w, bool flip,
+                            int stride, int oy, vec start, enum kernel_activation activation,
+                            bool add, float *y)
+{
+    const struct kernel_window *win = &g->window;
+    const struct span all = {0, K};
+    ptrdiff_t row = (ptrdiff_t)g->w * SIMD_BLOCK, step = (ptrdiff_t)stride * SIMD_BLOCK;
+    int top = oy * stride - win->pad_before[0];
+    struct span ys = span_at(top, g->h), inner = interior(win->pad_before[1], stride, g->w, g->ow);
+    ptrdiff_t corner = top * row - win->pad_before[1] * SIMD_BLOCK;
+    bool whole = ys.first == 0 && ys.last == K;
+    for (int ox = 0; ox < g->ow; ox++) {
+        if (whole && ox == inner.first) {
+            for (; ox < inner.last; ox++) {
+                vec sum = window_sum(x, corner + ox * step, row, w, flip, all, all, start);
+                store_or_add(y + (size_t)ox * SIMD_BLOCK, apply(sum, activation), add);
+            }
+            if (ox == g->ow) {
+                break;
+            }
+        }
+        struct span xs = span_at(ox * stride - win->pad_before[1], g->w);
+        vec sum = window_sum(x, corner + ox * step, row, w, flip, ys, xs, start);
+        store_or_add(y + (size_t)ox * SIMD_BLOCK, apply(sum, activation), add);
+    }
+}
+
+SIMD_INLINE void load_weights(const float *weights, vec *w)
+{
+    for (int tap = 0; tap < K * K; tap++) {
+        w[tap] = load(weights + tap * SIMD_BLOCK);
+    }
+}
+
+SIMD_INLINE void filter(enum kernel_activation activation, const struct simd_plane *g,
+                        const float *x, const float *weights, const float *bias, float *y)
+{
+    vec w[K * K], start = bias ? load(bias) : zero();
+    load_weights(weights, w);
+    for (int oy = 0; oy < g->oh; oy++, y += (size_t)g->ow * SIMD_BLOCK) {
+        if (g->window.stride[0] == 1) {
+            filter_row(g, x, w, false, 1, oy, start, activation, false, y);
+        } else {
+            filter_row(g, x, w, false, 2, oy, start, activation, false, y);
+        }
+    }
+}
+
+void SIMD_NAME(depthwise)(const struct simd_plane *g, const float *x, const float *weights,
+                          const float *bias, enum kernel_activation activation, float *y)
+{
+    SIMD_BY_ACTIVATION(activation, filter, g, x, weights, bias, y);
+}
+
+// ---- input gradient -------------------------------------------------------------------------------------
+
+// Stride 1: the convolution of dy with the same weights, padded the other way round.
+SIMD_INLINE void unfilter_dense(const struct simd_plane *g, const float *dy, const vec *w, bool add,
+                                float *dx)
+{
+    struct simd_plane back = {.h = g->oh, .w = g->ow, .oh = g->h, .ow = g->w};
+    for (int axis = 0; axis < 2; axis++) {
+        back.window.pad_before[axis] = K - 1 - g->window.pad_before[axis];
+    }
+    for (int iy = 0; iy < g->h; iy++) {
+        filter_row(&back, dy, w, true, 1, iy, zero(), KERNEL_LINEAR, add,
+                   dx + (size_t)iy * (size_t)g->w * SIMD_BLOCK);
+    }
+}
+
+// Rows of dy (and of the weights) that an input row takes part in, for stride 2: at most two.
+struct sources {
+    int count;
+    const float *dy[2];
+    const vec *w[2];
+};
+
+SIMD_INLINE struct sources sources_of(const struct simd_plane *g, const float *dy, const vec *w,
+                                      int iy)
+{
+    struct sources s = {0};
+    int shifted = iy + g->window.pad_before[0];
+    for (int ky = shifted % 2; ky < K; ky += 2) {
+        int oy = (shifted - ky) / 2;
+        if (shifted >= ky && oy < g->oh) {
+            s.dy[s.count] = dy + (size_t)oy * (size_t)g->ow * SIMD_BLOCK;
+            s.w[s.count++] = w + ky * K;
+        }
+    }
+    return s;
+}
+
+// dx of one pixel; shifted = column + padding: even columns meet taps 0 and 2, odd ones tap 1.
+SIMD_INLINE vec sparse_pixel(const struct sources *s, int count, int shifted, int ow)
+{
+    vec sum = zero();
+    for (int i = 0; i < count; i++) {
+        for (int kx = shifted % 2; kx < K; kx += 2) {
+            int ox = (shifted - kx) / 2;
+            if (shifted >= kx && ox < ow) {
+                sum += load(s->dy[i] + (size_t)ox * SIMD_BLOCK) * s->w[i][kx];
+            }
+        }
+    }
+    return sum;
+}
+
+// Columns first … last−1 in pairs (even, odd), all of whose taps are inside.
+SIMD_INLINE void sparse_pairs(const struct sources *s, int count, int pad, struct span pairs,
+                              bool add, float *dx)
+{
+    for (int m = pairs.first; m < pairs.last; m++) {
+        vec even = zero(), odd = zero();
+        for (int i = 0; i < count; i++) {
+            vec here = load(s->dy[i] + (size_t)m * SIMD_BLOCK),
+                before = load(s->dy[i] + (size_t)(m - 1) * SIMD_BLOCK);
+            even += here * s->w[i][0] + before * s->w[i][2];
+            odd += here * s->w[i][1];
+        }
+        float *at = dx + (2 * m - pad) * SIMD_BLOCK;
+        store_or_add(at, even, add);
+        store_or_add(at + SIMD_BLOCK, odd, add);
+    }
+}
+
+SIMD_INLINE void unfilter_sparse(const struct simd_plane *g, const float *dy, const vec *w,
+                                 bool add, float *dx)
+{
+    int pad = g->window.pad_before[1];
+    // Pair m is the columns 2m − pad and 2m − pad + 1; it reads dy at m − 1 and m.
+    struct span pairs = {pad / 2 + 1, (g->w + pad) / 2};
+    pairs.last = pairs.last < g->ow ? pairs.last : g->ow;
+    pairs.last = pairs.last > pairs.first ? pairs.last : pairs.first;
+    for (int iy = 0; iy < g->h; iy++, dx += (size_t)g->w * SIMD_BLOCK) {
+        struct sources s = sources_of(g, dy, w, iy);
+        if (s.count == 2) {
+            sparse_pairs(&s, 2, pad, pairs, add, dx);
+        } else {
+            sparse_pairs(&s, s.count, pad, pairs, add, dx);
+        }
+        for (int ix = 0; ix < g->w; ix++) {
+            if (ix == 2 * pairs.first - pad) {
+                ix = 2 * pairs.last - pad;
+                if (ix >= g->w) {
+                    break;
+                }
+            }
+            store_or_add(dx + ix * SIMD_BLOCK, sparse_pixel(&s, s.count, ix + pad, g->ow), add);
+        }
+    }
+}
+
+void SIMD_NAME(depthwise_data)(const struct simd_plane *g, const float *dy, const float *weights,
+                               bool add, float *dx)
+{
+    vec w[K * K];
+    load_weights(weights, w);
+    bool dense = g->window.stride[0] == 1;
+    if (dense && add) {
+        unfilter_dense(g, dy, w, true, dx);
+    } else if (dense) {
+        unfilter_dense(g, dy, w, false, dx);
+    } else if (add) {
+        unfilter_sparse(g, dy, w, true, dx);
+    } else {
+        unfilter_sparse(g, dy, w, false, dx);
+    }
+}
+
+// ---- weight gradient ------------------------------------------------------------------------------------
+
+SIMD_INLINE void tap_products(const float *x, ptrdiff_t corner, ptrdiff_t row, vec dy,
+                              struct span ys, struct span xs, vec *sums)
+{
+    for (int ky = ys.first; ky < ys.last; ky++) {
+        for (int kx = xs.first; kx < xs.last; kx++) {
+            sums[ky * K + kx] += dy * load(x + (corner + ky * row + kx * SIMD_BLOCK));
+        }
+    }
+}
+
+SIMD_INLINE void correlate_row(const struct simd_plane *g, const float *x, const float *dy,
+                               int stride, int oy, vec *sums)
+{
+    const struct kernel_window *win = &g->window;
+    const struct span all = {0, K};
+    ptrdiff_t row = (ptrdiff_t)g->w * SIMD_BLOCK, step = (ptrdiff_t)stride * SIMD_BLOCK;
+    int top = oy * stride - win->pad_before[0];
+    struct span ys = span_at(top, g->h), inner = interior(win->pad_before[1], stride, g->w, g->ow);
+    ptrdiff_t corner = top * row - win->pad_before[1] * SIMD_BLOCK;
+    if (ys.first > 0 || ys.last < K) {
+        inner = (struct span){0, 0};
+    }
+    vec fast[K * K] = {0};
+    for (int ox = inner.first; ox < inner.last; ox++) {
+        tap_products(x, corner + ox * step, row, load(dy + (size_t)ox * SIMD_BLOCK), all, all,
+                     fast);
+    }
+    for (int tap = 0; tap < K * K; tap++) {
+        sums[tap] += fast[tap];
+    }
+    for (int ox = 0; ox < g->ow; ox++) {
+        if (ox == inner.first) {
+            ox = inner.last;
+            if (ox == g->ow) {
+                break;
+            }
+        }
+        struct span xs = span_at(ox * stride - win->pad_before[1], g->w);
+        tap_products(x, corner + ox * step, row, load(dy + (size_t)ox * SIMD_BLOCK), ys, xs, sums);
+    }
+}
+
+void SIMD_NAME(depthwise_weights)(const struct simd_plane *g, const float *x, const float *dy,
+                                  float *dw)
+{
+    vec sums[K * K] = {0};
+    for (int oy = 0; oy < g->oh; oy++, dy += (size_t)g->ow * SIMD_BLOCK) {
+        if (g->window.stride[0] == 1) {
+            correlate_row(g, x, dy, 1, oy, sums);
+        } else {
+            correlate_row(g, x, dy, 2, oy, sums);
+        }
+    }
+    for (int tap = 0; tap < K * K; tap++) {
+        store(dw + tap * SIMD_BLOCK, sums[tap]);
+    }
+}
