@@ -136,7 +136,7 @@ static enum stn_status evaluate(struct run *r, struct kernel_loss_totals *totals
     enum stn_status status = train_evaluate(&e, totals);
     r->eval_seconds = base_clock_seconds() - begin;
     if (!status && !isfinite(totals->loss_sum)) {
-        return trainer_diverged(t, "validation loss", totals->loss_sum);
+        return trainer_diverged(t, "validation loss", totals->loss_sum, t->meta.progress.step);
     }
     return status;
 }

@@ -57,7 +57,7 @@ enum stn_status train_step(struct trainer *t, struct train_step *out)
         return status;
     }
     if (!isfinite(out->totals.loss_sum)) {
-        return trainer_diverged(t, "loss", out->totals.loss_sum);
+        return trainer_diverged(t, "loss", out->totals.loss_sum, progress->step + 1);
     }
     if (out->totals.count > 0) {
         nn_net_merge_statistics(net, (double)out->totals.count, statistics_momentum);

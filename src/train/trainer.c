@@ -285,12 +285,13 @@ void trainer_close(struct trainer *t)
 
 // ---- divergence -----------------------------------------------------------------------------------------
 
-enum stn_status trainer_diverged(const struct trainer *t, const char *what, double value)
+enum stn_status trainer_diverged(const struct trainer *t, const char *what, double value,
+                                 int64_t step)
 {
     const struct train_progress *progress = &t->meta.progress;
     return stn_fail(STN_ERR_DIVERGED,
                     "%s became %s at step %" PRId64 " (epoch %d); try a lower --lr%s", what,
-                    isnan(value) ? "nan" : "infinite", progress->step + 1, progress->epoch + 1,
+                    isnan(value) ? "nan" : "infinite", step, progress->epoch + 1,
                     t->last_path ? "; the last checkpoint is intact" : "");
 }
 
@@ -308,7 +309,8 @@ enum stn_status trainer_check_finite(struct trainer *t)
     for (size_t a = 0; a < sizeof(arrays) / sizeof(arrays[0]); a++) {
         for (size_t i = 0; i < arrays[a].count; i++) {
             if (!isfinite(arrays[a].values[i])) {
-                return trainer_diverged(t, "a weight", (double)arrays[a].values[i]);
+                return trainer_diverged(t, "a weight", (double)arrays[a].values[i],
+                                        t->meta.progress.step);
             }
         }
     }

@@ -43,7 +43,8 @@ STN_MUST_CHECK enum stn_status train_step(struct trainer *t, struct train_step *
 
 // ERR_DIVERGED when a weight or statistic is not finite: such a net must not replace a good checkpoint.
 STN_MUST_CHECK enum stn_status trainer_check_finite(struct trainer *t);
-// The line for a loss that is no number any more.
-enum stn_status trainer_diverged(const struct trainer *t, const char *what, double value);
+// The line for a value that is no number any more, found in (or after) `step`.
+enum stn_status trainer_diverged(const struct trainer *t, const char *what, double value,
+                                 int64_t step);
 
 #endif

@@ -5,13 +5,13 @@ struct stn_train_config small_config(const char *out_dir)
 {
     struct stn_train_config config = stn_train_defaults();
     config.net = "lenet";
-    config.data.spec = "synthetic:600";
+    config.data.spec = "synthetic:200";
     config.data.classes = 4;
     config.data.image_size = 28;
     config.epochs = 2;
-    config.batch = 96;
-    config.micro_batch = 20; // the last micro-batch of a step is short
-    config.threads = 2;
+    config.batch = 32;
+    config.micro_batch = 12; // the last micro-batch of a step is short
+    config.threads = 1;
     config.seed = 11;
     config.out_dir = out_dir;
     return config;

@@ -122,6 +122,34 @@ static void after_a_limit_of_steps(void **state)
     free(last.data);
 }
 
+static void with_two_threads(void **state)
+{
+    (void)state;
+    struct bytes weights[2];
+    for (int interrupted = 0; interrupted < 2; interrupted++) {
+        struct stn_train_config config = small_config(scratch);
+        struct stop_at stop = {.step = interrupted ? 3 : 0};
+        struct stn_train_observer observer = stop_at_install(&stop, &config);
+        struct stn_train_result result;
+        config.threads = 2;
+        config.epochs = 1;
+        enum stn_status status = stn_train_run(&config, &observer, &result);
+        if (interrupted) {
+            assert_int_equal(status, STN_ERR_INTERRUPTED);
+            stop.step = 0;
+            config.resume = in(scratch, "last.safetensors");
+            status = stn_train_run(&config, &observer, &result);
+        }
+        assert_int_equal(status, STN_OK);
+        assert_int_equal(result.threads, 2);
+        weights[interrupted] = file_load(in(scratch, "last.safetensors"));
+    }
+    assert_int_equal(weights[0].size, weights[1].size);
+    assert_memory_equal(weights[0].data, weights[1].data, weights[0].size);
+    free(weights[0].data);
+    free(weights[1].data);
+}
+
 static void settings_come_from_the_checkpoint(void **state)
 {
     (void)state;
@@ -130,7 +158,7 @@ static void settings_come_from_the_checkpoint(void **state)
     struct stn_train_result result;
     config.resume = in(scratch, "last.safetensors");
     config.out_dir = scratch;
-    config.threads = 2;
+    config.threads = 1;
     assert_int_equal(stn_train_run(&config, NULL, &result), STN_OK);
     assert_same_as_whole();
 }
@@ -147,7 +175,7 @@ static void epochs_may_be_extended(void **state)
     config.epochs = 3;
     assert_int_equal(stn_train_run(&config, NULL, &result), STN_OK);
     assert_int_equal(result.steps, 7);
-    assert_int_equal(result.images, 600);
+    assert_int_equal(result.images, 200);
 }
 
 static void expect_refused(struct stn_train_config config, const char *one, const char *other)
@@ -172,10 +200,10 @@ static void another_training_is_refused(void **state)
     expect_refused(config, "squeezenet1_1", "lenet");
     config = small_config(scratch);
     config.batch = 64;
-    expect_refused(config, "--batch 64", "96");
+    expect_refused(config, "--batch 64", "32");
     config = small_config(scratch);
     config.micro_batch = 16;
-    expect_refused(config, "--micro-batch 16", "20");
+    expect_refused(config, "--micro-batch 16", "12");
     config = small_config(scratch);
     config.seed = 12;
     expect_refused(config, "--seed 12", "11");
@@ -186,8 +214,8 @@ static void another_training_is_refused(void **state)
     config.data.classes = 5;
     expect_refused(config, "--classes 5", "4");
     config = small_config(scratch);
-    config.data.spec = "synthetic:500";
-    expect_refused(config, "500", "600");
+    config.data.spec = "synthetic:300";
+    expect_refused(config, "300", "200");
 }
 
 static int set_up(void **state)
@@ -231,6 +259,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(again_and_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(from_a_periodic_checkpoint, set_up, tear_down),
         cmocka_unit_test_setup_teardown(after_a_limit_of_steps, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(with_two_threads, set_up, tear_down),
         cmocka_unit_test_setup_teardown(settings_come_from_the_checkpoint, set_up, tear_down),
         cmocka_unit_test_setup_teardown(epochs_may_be_extended, set_up, tear_down),
         cmocka_unit_test_setup_teardown(another_training_is_refused, set_up, tear_down),
