@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=$(nproc)
+export OMP_WAIT_POLICY=passive  # tests run side by side: who waits must not burn the other's core
 summary=()
 failed=0
 

@@ -2,11 +2,13 @@
 #include "report/events.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "report/json.h"
 #include "stannis/log.h"
@@ -124,27 +126,39 @@ static void on_saved(void *context, const char *path)
     emit_object(context, json_pack("{s:s, s:o}", "event", "saved", "path", report_json_text(path)));
 }
 
-enum stn_status report_events_open(struct report_events *events, const char *path, bool append)
+static enum stn_status use_stream(struct report_events *events, FILE *stream)
 {
-    *events = (struct report_events){.name = path, .owned = true, .eval_percent = -1};
-    events->stream = fopen(path, append ? "ae" : "we");
-    if (!events->stream) {
-        return stn_fail(STN_ERR_IO, "%s: cannot open for events: %s", path, strerror(errno));
+    if (!stream) {
+        return stn_fail(STN_ERR_IO, "%s: cannot open for events: %s", events->name,
+                        strerror(errno));
     }
-    setvbuf(events->stream, events->buffer, _IOFBF, sizeof(events->buffer));
+    events->stream = stream;
+    setvbuf(stream, events->buffer, _IOFBF, sizeof(events->buffer));
     return STN_OK;
 }
 
-void report_events_attach(struct report_events *events, FILE *stream, const char *name)
+enum stn_status report_events_open(struct report_events *events, const char *path, bool append)
 {
-    *events =
-        (struct report_events){.stream = stream, .name = name, .all = true, .eval_percent = -1};
+    *events = (struct report_events){.name = path, .eval_percent = -1};
+    return use_stream(events, fopen(path, append ? "ae" : "we"));
+}
+
+enum stn_status report_events_attach(struct report_events *events, int fd, const char *name)
+{
+    *events = (struct report_events){.name = name, .all = true, .eval_percent = -1};
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    FILE *stream = copy >= 0 ? fdopen(copy, "w") : NULL;
+    enum stn_status status = use_stream(events, stream);
+    if (!stream && copy >= 0) {
+        close(copy);
+    }
+    return status;
 }
 
 void report_events_close(struct report_events *events)
 {
-    if (events->stream && events->owned) {
-        fclose(events->stream);
+    if (events->stream) {
+        fclose(events->stream); // every line was flushed: nothing can fail that was not said
     }
     events->stream = NULL;
 }

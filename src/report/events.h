@@ -15,20 +15,19 @@
 struct report_events {
     FILE *stream;
     const char *name; // for messages
-    bool owned;       // closed by report_events_close
     bool all;         // also start, eval and saved
     bool failed;
     int64_t last_step;
     int eval_percent;
-    char buffer[4096]; // the stream's, when owned
+    char buffer[4096]; // the stream's
 };
 
 // Opens a file: truncated, or appended to when a run is resumed. `path` is kept until close.
 STN_MUST_CHECK enum stn_status report_events_open(struct report_events *events, const char *path,
                                                   bool append);
-// Everything a progress display would show, on an open stream that stays the caller's
-// (who gives it a buffer if steps must not allocate: stdio makes one at the first write).
-void report_events_attach(struct report_events *events, FILE *stream, const char *name);
+// Everything a progress display would show, on a duplicate of an open descriptor.
+STN_MUST_CHECK enum stn_status report_events_attach(struct report_events *events, int fd,
+                                                    const char *name);
 void report_events_close(struct report_events *events);
 struct stn_train_observer report_events_observer(struct report_events *events);
 

@@ -8,12 +8,14 @@ import program
 
 
 class InterruptionTest(program.ProgramTest):
-    EPOCHS = ("--epochs", 3)
+    EPOCHS = ("--epochs", 2)
+    whole = None  # the weights of an uninterrupted run: the same for all tests
 
     def setUp(self):
         super().setUp()
-        self.train(*self.EPOCHS, "--out", "whole")
-        self.whole = program.tensors(self.folder / "whole/last.safetensors")
+        if not InterruptionTest.whole:
+            self.train(*self.EPOCHS, "--out", "whole")
+            InterruptionTest.whole = program.tensors(self.folder / "whole/last.safetensors")
 
     def resume(self):
         self.train(*self.EPOCHS, "--resume", "last")

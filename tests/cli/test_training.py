@@ -26,7 +26,7 @@ class TrainingTest(program.ProgramTest):
                          {"peak_memory": report["peak_memory"]})
         self.assertLessEqual(REPORT_KEYS, set(report))
         self.assertEqual(report["net"], "lenet")
-        self.assertEqual(report["images"], 320)
+        self.assertEqual(report["images"], 192)
         self.assertEqual(report["seed"], 5)
         self.assertEqual([row["epoch"] for row in report["epochs"]], [1, 2])
         self.assertGreater(report["peak_memory"], 1 << 20)
@@ -37,8 +37,8 @@ class TrainingTest(program.ProgramTest):
         for line in lines:
             self.assertLessEqual(EVENT_KEYS, set(line))
         steps = [line for line in lines if line["event"] == "step"]
-        self.assertEqual([line["step"] for line in steps], list(range(1, 21)))
-        self.assertEqual([line["epoch"] for line in steps], [1] * 10 + [2] * 10)
+        self.assertEqual([line["step"] for line in steps], list(range(1, 13)))
+        self.assertEqual([line["epoch"] for line in steps], [1] * 6 + [2] * 6)
         self.assertEqual([line["epoch"] for line in lines if line["event"] == "epoch"], [1, 2])
 
     def test_events_on_a_full_disk(self):
@@ -82,7 +82,7 @@ class TrainingTest(program.ProgramTest):
         result = self.succeed("train", *program.SMALL, "--epochs", 1, "--progress", "json")
         events = [json.loads(line) for line in result.stdout.splitlines()]
         self.assertEqual(events[0]["event"], "start")
-        self.assertEqual(sum(event["event"] == "step" for event in events), 10)
+        self.assertEqual(sum(event["event"] == "step" for event in events), 6)
         self.assertEqual(result.stderr, "")
 
     def test_no_progress(self):

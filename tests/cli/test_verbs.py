@@ -43,14 +43,14 @@ class VerbsTest(program.ProgramTest):
         self.assertTrue(0 <= row["accuracy"] <= 1)
         whole = json.loads(self.succeed("eval", "--checkpoint", "run/last.safetensors", "--split", "train",
                                         "--json").stdout)
-        self.assertEqual(whole["images"], 160)
+        self.assertEqual(whole["images"], 96)
         report = json.loads((self.folder / "run/report.json").read_text())
         self.assertAlmostEqual(row["accuracy"], report["accuracy"], places=6)
         self.assertIn("accuracy", self.succeed("eval", "--checkpoint", "run/last.safetensors").stdout)
 
     def test_predict(self):
         data = self.make_folder_data()
-        self.succeed("train", "--net", "lenet", "--data", f"folder:{data}", "--image-size", 28, "--epochs", 20, "--lr",
+        self.succeed("train", "--net", "lenet", "--data", f"folder:{data}", "--image-size", 28, "--epochs", 12, "--lr",
                      0.02, "--batch", 8, "--progress", "none")
         (self.folder / "red.jpg").write_bytes(program.JPEG)
         (self.folder / "blue.png").write_bytes(program.png((10, 20, 210)))

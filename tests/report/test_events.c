@@ -144,7 +144,7 @@ static void a_watcher_gets_the_start_and_the_files_too(void **state)
     (void)state;
     static struct report_events events;
     FILE *stream = fopen(path, "w");
-    report_events_attach(&events, stream, "test");
+    assert_int_equal(report_events_attach(&events, fileno(stream), "test"), STN_OK);
     struct report_fanout fanout = {0};
     report_fanout_add(&fanout, report_events_observer(&events));
     struct stn_train_observer observer = report_fanout_observer(&fanout);

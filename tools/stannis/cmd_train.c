@@ -251,9 +251,9 @@ static enum stn_status start_progress(struct watchers *w, enum progress_mode mod
         return STN_OK;
     }
     if (mode == PROGRESS_JSON) {
-        report_events_attach(&w->json, stdout, "standard output");
+        enum stn_status status = report_events_attach(&w->json, STDOUT_FILENO, "standard output");
         report_fanout_add(&w->fanout, report_events_observer(&w->json));
-        return STN_OK;
+        return status;
     }
     struct report_progress_options look = report_progress_detect(stderr);
     if (mode == PROGRESS_PLAIN) {

@@ -81,9 +81,6 @@ static enum stn_status dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    // Its own buffer, so that the first line printed while training does not allocate one.
-    static char buffer[BUFSIZ];
-    setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
     enum stn_status status = dispatch(argc, argv);
     // A result that could not be written is no result.
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == STN_OK) {
