@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // synthetic[:COUNT]: pictures drawn from (seed, split, index), for trials without files. A textured
-// disc lies somewhere on a noisy grey ground; its texture (rings, bars, columns, checks), colour
+// disc lies somewhere on a noisy grey ground; its colour, texture (bars, columns, rings, checks)
 // and fineness make the class. None of them changes when the picture is mirrored or shifted, so
 // augmentation does not contradict the labels.
 #include <math.h>
@@ -10,13 +10,15 @@
 #include "data/store.h"
 
 enum { COUNT_DEFAULT = 10000, CLASSES_DEFAULT = 10, CLASSES_MAX = 100000, SIZE_DEFAULT = 32 };
-enum texture { TEXTURE_RINGS, TEXTURE_BARS, TEXTURE_COLUMNS, TEXTURE_CHECKS, TEXTURE_COUNT };
+enum texture { TEXTURE_BARS, TEXTURE_COLUMNS, TEXTURE_RINGS, TEXTURE_CHECKS, TEXTURE_COUNT };
+// Few classes differ by colours far apart; where those and the textures run out, by fineness too.
+enum { HUES_FEW = 6, HUES_MANY = 12 };
 enum { WAVE_STEPS = 256, WAVE_HEIGHT = 64, NOISE = 32, GROUND = 112 };
 
 struct synthetic {
     struct data_store store;
     uint64_t seed;
-    int levels;              // of colour and of fineness: TEXTURE_COUNT · levels² ≥ classes
+    int hues, levels;        // colours and finenesses: hues · TEXTURE_COUNT · levels ≥ classes
     int8_t wave[WAVE_STEPS]; // one period, −WAVE_HEIGHT … WAVE_HEIGHT
 };
 
@@ -41,14 +43,13 @@ static struct drawing drawing_plan(const struct synthetic *set, uint64_t key, in
 {
     struct base_random random = base_random_from(key);
     int size = set->store.info.image_size;
-    int rest = label / TEXTURE_COUNT;
-    double hue = (rest % set->levels) / (double)set->levels;
-    double fineness = (rest / set->levels + 0.5) / set->levels;
+    double hue = (label % set->hues) / (double)set->hues;
+    double fineness = (label / set->hues / TEXTURE_COUNT + 0.5) / set->levels;
     double brightness = 0.75 + 0.5 * base_random_unit(&random);
     int radius = (int)(size * (0.28 + 0.10 * base_random_unit(&random))) + 1;
-    double periods = 1.5 + 2.5 * fineness; // across the radius
+    double periods = 0.75 + 2 * fineness; // across the radius
     struct drawing drawing = {
-        .texture = (enum texture)(label % TEXTURE_COUNT),
+        .texture = (enum texture)(label / set->hues % TEXTURE_COUNT),
         .radius = radius,
         .step = (int)(periods * WAVE_STEPS * 256 / radius),
         .phase = (int)base_random_below(&random, WAVE_STEPS),
@@ -63,20 +64,22 @@ static struct drawing drawing_plan(const struct synthetic *set, uint64_t key, in
     return drawing;
 }
 
+static int wave_at(const struct synthetic *set, int phase)
+{
+    return set->wave[phase & (WAVE_STEPS - 1)];
+}
+
 static int texture_at(const struct synthetic *set, const struct drawing *drawing, int dx, int dy)
 {
     int along_x = ((dx * drawing->step) >> 8) + drawing->phase;
     int along_y = ((dy * drawing->step) >> 8) + drawing->phase;
+    int outwards =
+        (dx * dx + dy * dy) / drawing->radius; // closer rings outwards, and no square root
     switch (drawing->texture) {
-    case TEXTURE_RINGS:
-        // Rings get closer outwards; no square root needed.
-        return set
-            ->wave[((dx * dx + dy * dy) / drawing->radius * drawing->step >> 8) & (WAVE_STEPS - 1)];
-    case TEXTURE_BARS: return set->wave[along_y & (WAVE_STEPS - 1)];
-    case TEXTURE_COLUMNS: return set->wave[along_x & (WAVE_STEPS - 1)];
-    default:
-        return set->wave[along_x & (WAVE_STEPS - 1)] * set->wave[along_y & (WAVE_STEPS - 1)] /
-               WAVE_HEIGHT;
+    case TEXTURE_BARS: return wave_at(set, along_y);
+    case TEXTURE_COLUMNS: return wave_at(set, along_x);
+    case TEXTURE_RINGS: return wave_at(set, (outwards * drawing->step) >> 8);
+    default: return wave_at(set, along_x) * wave_at(set, along_y) / WAVE_HEIGHT;
     }
 }
 
@@ -154,7 +157,9 @@ static enum stn_status synthetic_open(const struct data_spec *spec,
         .std = {0.2f, 0.2f, 0.2f},
     };
     set->seed = options->seed;
-    set->levels = (int)ceil(sqrt((double)classes / TEXTURE_COUNT));
+    bool few = classes <= HUES_FEW * TEXTURE_COUNT;
+    set->hues = !few ? HUES_MANY : classes < HUES_FEW ? classes : HUES_FEW;
+    set->levels = (classes + set->hues * TEXTURE_COUNT - 1) / (set->hues * TEXTURE_COUNT);
     for (int i = 0; i < WAVE_STEPS; i++) {
         set->wave[i] = (int8_t)lround(WAVE_HEIGHT * sin(6.283185307179586 * i / WAVE_STEPS));
     }
