@@ -73,8 +73,7 @@ static int texture_at(const struct synthetic *set, const struct drawing *drawing
 {
     int along_x = ((dx * drawing->step) >> 8) + drawing->phase;
     int along_y = ((dy * drawing->step) >> 8) + drawing->phase;
-    int outwards =
-        (dx * dx + dy * dy) / drawing->radius; // closer rings outwards, and no square root
+    int outwards = (dx * dx + dy * dy) / drawing->radius; // grows faster outwards: no square root
     switch (drawing->texture) {
     case TEXTURE_BARS: return wave_at(set, along_y);
     case TEXTURE_COLUMNS: return wave_at(set, along_x);
