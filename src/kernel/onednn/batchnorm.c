@@ -9,15 +9,13 @@
 
 #include "kernel/onednn/engine.h"
 
-// A thread's share of the last cache that both passes of one block may count on.
-enum { CACHE_BYTES = 8 * 1024 * 1024 };
-
 struct batchnorm {
     struct kernel_op op;
     struct onednn_engine *engine;
     struct kernel_batchnorm desc;
     const struct simd_kernels *simd;
     struct onednn_chunks c;
+    bool past_cache; // an output too large to be found in the cache by its reader
 };
 
 // What one pass over a micro-batch works with. Arrays are [padded channels] but for the partial sums.
@@ -59,13 +57,13 @@ static double *partial_at(const struct batchnorm *bn, double *partials, int n, i
     return partials + ((size_t)b * (size_t)bn->c.n + (size_t)n) * (size_t)bn->c.block;
 }
 
-// One block after the other is best when its second pass finds the data in the cache and the blocks share out evenly.
+// One block after the other is best when the second pass finds the data in the cache and the blocks share out evenly.
 static bool by_block(const struct batchnorm *bn, int tensors)
 {
-    size_t bytes = (size_t)tensors * (size_t)bn->c.n * bn->c.floats * sizeof(float);
     int threads = bn->engine->threads, rounds = (bn->c.blocks + threads - 1) / threads;
+    size_t bytes = (size_t)(tensors * threads * bn->c.n) * bn->c.floats * sizeof(float);
     bool even = 10 * bn->c.blocks >= 9 * rounds * threads;
-    return even && bytes <= CACHE_BYTES;
+    return even && bytes <= bn->engine->cache_bytes;
 }
 
 // measure (every chunk that counts) → merge (every block) → finish (every chunk).
@@ -157,7 +155,7 @@ static void normalise(const struct pass *p, int n, int b)
     size_t at = onednn_chunk_at(&bn->c, n, b), channel = (size_t)(b * bn->c.block);
     bn->simd->normalise(p->io->x[0] + at, bn->desc.residual ? p->io->x[1] + at : NULL,
                         p->scale + channel, p->shift + channel, bn->desc.activation, bn->c.pixels,
-                        p->io->y + at);
+                        bn->past_cache, p->io->y + at);
 }
 
 static void normalise_with_running(const struct pass *p)
@@ -308,6 +306,7 @@ enum stn_status onednn_batchnorm_create(void *engine, const struct kernel_batchn
     bn->desc = *d;
     bn->c = onednn_chunks_of(d->x);
     bn->simd = simd_kernels_for(bn->c.block);
+    bn->past_cache = kernel_tensor_bytes(d->x) > bn->engine->cache_bytes / 4 * 3;
     size_t channels = padded(bn);
     bool mask_from_y = d->residual && d->activation != KERNEL_LINEAR;
     bn->op = (struct kernel_op){

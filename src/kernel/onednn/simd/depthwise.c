@@ -10,6 +10,26 @@ struct span {
     int first, last; // last is one beyond
 };
 
+SIMD_INLINE bool is_span(struct span s, int first, int last)
+{
+    return s.first == first && s.last == last;
+}
+
+// Calls `function` with the span as a constant if it is whole or lacks one tap at an end, which with padding 1 is all
+// there is: short constant loops are unrolled.
+#define BY_SPAN(taps, function, ...)                                                               \
+    do {                                                                                           \
+        if (is_span(taps, 0, K)) {                                                                 \
+            function((struct span){0, K}, __VA_ARGS__);                                            \
+        } else if (is_span(taps, 1, K)) {                                                          \
+            function((struct span){1, K}, __VA_ARGS__);                                            \
+        } else if (is_span(taps, 0, K - 1)) {                                                      \
+            function((struct span){0, K - 1}, __VA_ARGS__);                                        \
+        } else {                                                                                   \
+            function(taps, __VA_ARGS__);                                                           \
+        }                                                                                          \
+    } while (0)
+
 SIMD_INLINE struct span span_at(int start, int extent)
 {
     return (struct span){start < 0 ? -start : 0, start + K > extent ? extent - start : K};
@@ -24,45 +44,58 @@ SIMD_INLINE struct span interior(int pad, int stride, int extent, int outputs)
     return (struct span){first < last ? first : last, last > 0 ? last : 0};
 }
 
-SIMD_INLINE vec window_sum(const float *x, ptrdiff_t corner, ptrdiff_t row, const vec *w, bool flip,
-                           struct span ys, struct span xs, vec sum)
+// How an output row is made from the rows of x that its windows cover.
+struct filter {
+    const float *x;
+    ptrdiff_t corner, row, step; // offset of the first window, of the next row, of the next window
+    const vec *w;
+    bool flip; // weights in reverse: a convolution instead of a correlation
+    vec start;
+    enum kernel_activation activation;
+    bool add;
+    float *y;
+};
+
+SIMD_INLINE void filter_pixel(struct span xs, struct span ys, const struct filter *f, int ox)
 {
+    vec sum = f->start;
     for (int ky = ys.first; ky < ys.last; ky++) {
         for (int kx = xs.first; kx < xs.last; kx++) {
             int tap = ky * K + kx;
-            sum +=
-                load(x + (corner + ky * row + kx * SIMD_BLOCK)) * w[flip ? K * K - 1 - tap : tap];
+            vec x = load(f->x + (f->corner + ox * f->step + ky * f->row + kx * SIMD_BLOCK));
+            sum += x * f->w[f->flip ? K * K - 1 - tap : tap];
         }
     }
-    return sum;
+    store_or_add(f->y + (size_t)ox * SIMD_BLOCK, apply(sum, f->activation), f->add);
 }
 
-// One output row of a correlation; `flip` takes the weights in reverse, which makes it a convolution.
-SIMD_INLINE void filter_row(const struct simd_plane *g, const float *x, const vec *w, bool flip,
-                            int stride, int oy, vec start, enum kernel_activation activation,
-                            bool add, float *y)
+SIMD_INLINE void filter_columns(struct span ys, const struct simd_plane *g, const struct filter *f,
+                                int stride)
 {
-    const struct kernel_window *win = &g->window;
-    const struct span all = {0, K};
-    ptrdiff_t row = (ptrdiff_t)g->w * SIMD_BLOCK, step = (ptrdiff_t)stride * SIMD_BLOCK;
-    int top = oy * stride - win->pad_before[0];
-    struct span ys = span_at(top, g->h), inner = interior(win->pad_before[1], stride, g->w, g->ow);
-    ptrdiff_t corner = top * row - win->pad_before[1] * SIMD_BLOCK;
-    bool whole = ys.first == 0 && ys.last == K;
-    for (int ox = 0; ox < g->ow; ox++) {
-        if (whole && ox == inner.first) {
-            for (; ox < inner.last; ox++) {
-                vec sum = window_sum(x, corner + ox * step, row, w, flip, all, all, start);
-                store_or_add(y + (size_t)ox * SIMD_BLOCK, apply(sum, activation), add);
-            }
-            if (ox == g->ow) {
-                break;
-            }
-        }
-        struct span xs = span_at(ox * stride - win->pad_before[1], g->w);
-        vec sum = window_sum(x, corner + ox * step, row, w, flip, ys, xs, start);
-        store_or_add(y + (size_t)ox * SIMD_BLOCK, apply(sum, activation), add);
+    int pad = g->window.pad_before[1];
+    struct span inner = interior(pad, stride, g->w, g->ow);
+    for (int ox = 0; ox < inner.first; ox++) {
+        struct span xs = span_at(ox * stride - pad, g->w);
+        BY_SPAN(xs, filter_pixel, ys, f, ox);
     }
+    for (int ox = inner.first; ox < inner.last; ox++) {
+        filter_pixel((struct span){0, K}, ys, f, ox);
+    }
+    for (int ox = inner.last; ox < g->ow; ox++) {
+        struct span xs = span_at(ox * stride - pad, g->w);
+        BY_SPAN(xs, filter_pixel, ys, f, ox);
+    }
+}
+
+SIMD_INLINE void filter_row(const struct simd_plane *g, struct filter f, int stride, int oy)
+{
+    int top = oy * stride - g->window.pad_before[0];
+    f.row = (ptrdiff_t)g->w * SIMD_BLOCK;
+    f.step = (ptrdiff_t)stride * SIMD_BLOCK;
+    f.corner = top * f.row - g->window.pad_before[1] * SIMD_BLOCK;
+    f.y += (size_t)oy * (size_t)g->ow * SIMD_BLOCK;
+    struct span ys = span_at(top, g->h);
+    BY_SPAN(ys, filter_columns, g, &f, stride);
 }
 
 SIMD_INLINE void load_weights(const float *weights, vec *w)
@@ -75,13 +108,16 @@ SIMD_INLINE void load_weights(const float *weights, vec *w)
 SIMD_INLINE void filter(enum kernel_activation activation, const struct simd_plane *g,
                         const float *x, const float *weights, const float *bias, float *y)
 {
-    vec w[K * K], start = bias ? load(bias) : zero();
+    vec w[K * K];
     load_weights(weights, w);
-    for (int oy = 0; oy < g->oh; oy++, y += (size_t)g->ow * SIMD_BLOCK) {
-        if (g->window.stride[0] == 1) {
-            filter_row(g, x, w, false, 1, oy, start, activation, false, y);
-        } else {
-            filter_row(g, x, w, false, 2, oy, start, activation, false, y);
+    struct filter f = {.x = x, .w = w, .start = load(bias), .activation = activation, .y = y};
+    if (g->window.stride[0] == 1) {
+        for (int oy = 0; oy < g->oh; oy++) {
+            filter_row(g, f, 1, oy);
+        }
+    } else {
+        for (int oy = 0; oy < g->oh; oy++) {
+            filter_row(g, f, 2, oy);
         }
     }
 }
@@ -102,9 +138,9 @@ SIMD_INLINE void unfilter_dense(const struct simd_plane *g, const float *dy, con
     for (int axis = 0; axis < 2; axis++) {
         back.window.pad_before[axis] = K - 1 - g->window.pad_before[axis];
     }
+    struct filter f = {.x = dy, .w = w, .flip = true, .start = zero(), .add = add, .y = dx};
     for (int iy = 0; iy < g->h; iy++) {
-        filter_row(&back, dy, w, true, 1, iy, zero(), KERNEL_LINEAR, add,
-                   dx + (size_t)iy * (size_t)g->w * SIMD_BLOCK);
+        filter_row(&back, f, 1, iy);
     }
 }
 
@@ -209,53 +245,67 @@ void SIMD_NAME(depthwise_data)(const struct simd_plane *g, const float *dy, cons
 
 // ---- weight gradient ------------------------------------------------------------------------------------
 
-SIMD_INLINE void tap_products(const float *x, ptrdiff_t corner, ptrdiff_t row, vec dy,
-                              struct span ys, struct span xs, vec *sums)
+// What a row of dy adds to the weight gradient.
+struct correlation {
+    const float *x, *dy;
+    ptrdiff_t corner, row, step; // as above
+};
+
+SIMD_INLINE void correlate_pixel(struct span xs, struct span ys, const struct correlation *c,
+                                 int ox, vec *sums)
 {
+    vec dy = load(c->dy + (size_t)ox * SIMD_BLOCK);
     for (int ky = ys.first; ky < ys.last; ky++) {
         for (int kx = xs.first; kx < xs.last; kx++) {
-            sums[ky * K + kx] += dy * load(x + (corner + ky * row + kx * SIMD_BLOCK));
+            vec x = load(c->x + (c->corner + ox * c->step + ky * c->row + kx * SIMD_BLOCK));
+            sums[ky * K + kx] += dy * x;
         }
+    }
+}
+
+// The sums of a row are kept in registers and join the others at its end.
+SIMD_INLINE void correlate_columns(struct span ys, const struct simd_plane *g,
+                                   const struct correlation *c, int stride, vec *sums)
+{
+    int pad = g->window.pad_before[1];
+    struct span inner = interior(pad, stride, g->w, g->ow);
+    for (int ox = 0; ox < inner.first; ox++) {
+        struct span xs = span_at(ox * stride - pad, g->w);
+        BY_SPAN(xs, correlate_pixel, ys, c, ox, sums);
+    }
+    vec inside[K * K] = {0};
+    for (int ox = inner.first; ox < inner.last; ox++) {
+        correlate_pixel((struct span){0, K}, ys, c, ox, inside);
+    }
+    for (int tap = ys.first * K; tap < ys.last * K; tap++) {
+        sums[tap] += inside[tap];
+    }
+    for (int ox = inner.last; ox < g->ow; ox++) {
+        struct span xs = span_at(ox * stride - pad, g->w);
+        BY_SPAN(xs, correlate_pixel, ys, c, ox, sums);
     }
 }
 
 SIMD_INLINE void correlate_row(const struct simd_plane *g, const float *x, const float *dy,
                                int stride, int oy, vec *sums)
 {
-    const struct kernel_window *win = &g->window;
-    const struct span all = {0, K};
-    ptrdiff_t row = (ptrdiff_t)g->w * SIMD_BLOCK, step = (ptrdiff_t)stride * SIMD_BLOCK;
-    int top = oy * stride - win->pad_before[0];
-    struct span ys = span_at(top, g->h), inner = interior(win->pad_before[1], stride, g->w, g->ow);
-    ptrdiff_t corner = top * row - win->pad_before[1] * SIMD_BLOCK;
-    if (ys.first > 0 || ys.last < K) {
-        inner = (struct span){0, 0};
-    }
-    vec fast[K * K] = {0};
-    for (int ox = inner.first; ox < inner.last; ox++) {
-        tap_products(x, corner + ox * step, row, load(dy + (size_t)ox * SIMD_BLOCK), all, all,
-                     fast);
-    }
-    for (int tap = 0; tap < K * K; tap++) {
-        sums[tap] += fast[tap];
-    }
-    for (int ox = 0; ox < g->ow; ox++) {
-        if (ox == inner.first) {
-            ox = inner.last;
-            if (ox == g->ow) {
-                break;
-            }
-        }
-        struct span xs = span_at(ox * stride - win->pad_before[1], g->w);
-        tap_products(x, corner + ox * step, row, load(dy + (size_t)ox * SIMD_BLOCK), ys, xs, sums);
-    }
+    int top = oy * stride - g->window.pad_before[0];
+    struct correlation c = {
+        .x = x,
+        .dy = dy + (size_t)oy * (size_t)g->ow * SIMD_BLOCK,
+        .row = (ptrdiff_t)g->w * SIMD_BLOCK,
+        .step = (ptrdiff_t)stride * SIMD_BLOCK,
+    };
+    c.corner = top * c.row - g->window.pad_before[1] * SIMD_BLOCK;
+    struct span ys = span_at(top, g->h);
+    BY_SPAN(ys, correlate_columns, g, &c, stride, sums);
 }
 
 void SIMD_NAME(depthwise_weights)(const struct simd_plane *g, const float *x, const float *dy,
                                   float *dw)
 {
     vec sums[K * K] = {0};
-    for (int oy = 0; oy < g->oh; oy++, dy += (size_t)g->ow * SIMD_BLOCK) {
+    for (int oy = 0; oy < g->oh; oy++) {
         if (g->window.stride[0] == 1) {
             correlate_row(g, x, dy, 1, oy, sums);
         } else {

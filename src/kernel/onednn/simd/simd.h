@@ -38,9 +38,9 @@ struct simd_kernels {
 
     // Mean and Σ(x − mean)² over the pixels; [block] each.
     void (*moments)(const float *x, size_t pixels, double *mean, double *m2);
-    // y = act(x·scale + shift [+ residual]); scale and shift are [block].
+    // y = act(x·scale + shift [+ residual]); scale and shift are [block]. `past_cache`: y is too large to stay cached.
     void (*normalise)(const float *x, const float *residual, const float *scale, const float *shift,
-                      enum kernel_activation activation, size_t pixels, float *y);
+                      enum kernel_activation activation, size_t pixels, bool past_cache, float *y);
     // Adds Σdz and Σdz·(x − mean) over the pixels; mean and the sums are [block].
     void (*normalise_sums)(const float *dy, const float *x, const float *mean,
                            struct simd_mask mask, size_t pixels, double *sum_dz, double *sum_dz_x);
@@ -71,7 +71,7 @@ struct simd_kernels {
                               float *dx);
     void (*average_pool)(const struct simd_plane *plane, const float *x, float *y);
     void (*average_pool_gradient)(const struct simd_plane *plane, const float *dy, float *dx);
-    // Depthwise 3×3, stride 1 or 2, padding at most 2; weights are [3][3][block], bias [block] or NULL.
+    // Depthwise 3×3, stride 1 or 2, padding at most 2; weights are [3][3][block], bias is [block].
     void (*depthwise)(const struct simd_plane *plane, const float *x, const float *weights,
                       const float *bias, enum kernel_activation activation, float *y);
     void (*depthwise_data)(const struct simd_plane *plane, const float *dy, const float *weights,
