@@ -19,6 +19,7 @@ enum rule {
     STATE, // not a setting
     FIXED, // defines the training: a user's other value is refused
     FREE,  // a user's other value wins
+    KEPT,  // follows from another setting: always the checkpoint's
 };
 
 struct row {
@@ -37,7 +38,7 @@ struct row {
 static const struct row rows[] = {
     SETTING("net",             TEXT,   FIXED, net,             "--net"),
     SETTING("data",            TEXT,   FREE,  data.spec,       NULL),
-    SETTING("data_seed",       UINT64, FREE,  data.seed,       NULL),
+    SETTING("data_seed",       UINT64, KEPT,  data.seed,       NULL),
     SETTING("data_classes",    INT,    FREE,  data.classes,    NULL),
     SETTING("image_size",      INT,    FIXED, data.image_size, "--image-size"),
     SETTING("batch",           INT,    FIXED, batch,           "--batch"),
@@ -283,7 +284,8 @@ enum stn_status checkpoint_meta_merge(const struct checkpoint_meta *meta, const 
         }
         union value user = value_get(&rows[i], config, shift);
         union value stored = value_get(&rows[i], meta, 0);
-        if (value_equal(rows[i].kind, user, value_get(&rows[i], &defaults, shift))) {
+        if (rows[i].rule == KEPT ||
+            value_equal(rows[i].kind, user, value_get(&rows[i], &defaults, shift))) {
             value_set(&rows[i], config, shift, stored);
         } else if (rows[i].rule == FIXED && !value_equal(rows[i].kind, user, stored)) {
             return fail_differs(&rows[i], label, user, stored);

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The learning rate at the places where its shape changes.
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "cmocka_all.h"
 #include "optim/schedule.h"
 
 static void assert_near(double actual, double expected)

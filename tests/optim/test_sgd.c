@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SGD against the textbook formulas in double precision, against numbers from PyTorch, and across thread counts.
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka_all.h"
 #include "optim/sgd.h"
 
 struct arrays {

@@ -2,16 +2,12 @@
 #include "support.h"
 
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka_all.h"
 #include "stannis/log.h"
 
 static char last_error[1024];

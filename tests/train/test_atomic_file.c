@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replacing a file: complete or not at all, also when the disk is full.
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -14,8 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka_all.h"
 #include "support.h"
 #include "train/atomic_file.h"
 

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoints: nothing is lost on the way to the disk and back, and nothing damaged or foreign gets in.
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
-#include <cmocka.h>
-
 #include "base/arena.h"
+#include "cmocka_all.h"
 #include "small_run.h"
 #include "support.h"
 #include "train/checkpoint.h"
@@ -154,7 +149,8 @@ static void foreign_files_are_refused(void **state)
     const char *path = in(scratch, "foreign.safetensors");
     assert_int_equal(safetensors_write(path, NULL, 0, NULL, 0), STN_OK);
     expect_not_opened(path, STN_ERR_CORRUPT, "not a checkpoint of Stannis");
-    file_store(path, "\x89PNG\r\n\x1a\n and so on", 20);
+    static const char png[] = "\x89PNG\r\n\x1a\n and so on";
+    file_store(path, png, sizeof(png));
     expect_not_opened(path, STN_ERR_CORRUPT, "not a safetensors file");
     file_store(path, "", 0);
     expect_not_opened(path, STN_ERR_CORRUPT, "too few");

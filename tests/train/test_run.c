@@ -2,15 +2,10 @@
 // Whole trainings, seen from outside: what the observer hears, what is on the disk, what goes wrong and how.
 #include <math.h>
 #include <png.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka_all.h"
 #include "small_run.h"
 #include "support.h"
 

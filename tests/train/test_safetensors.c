@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The safetensors reader and writer: what is written reads back, and whatever is wrong with a file is noticed.
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka_all.h"
 #include "support.h"
 #include "train/safetensors.h"
 
