@@ -1,15 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes tests/golden/files/*.json: what PyTorch computes, for test_golden.c to compare Stannis with.
+"""Makes tests/golden/files/*.json: what PyTorch computes, for test_golden.c to compare with.
 
-A case is a network, a shape and a seed. Every weight, statistic, image and label follows from the seed by a formula that
-test_golden.c repeats (see `fill`), so a golden file holds results only: loss, logits, and of every gradient and every
-batch statistic a fingerprint. Results are computed in float64 from the float32 weights: they are the exact answer, not
-another rounding of it. Dropout is off on both sides, because no two programs draw the same random numbers.
+A case is a network, a shape and a seed. Every weight, statistic, image and label follows from the seed
+by a formula that formula.c repeats, so a golden file holds results only: loss, logits, and of every
+gradient and every batch statistic a fingerprint. Results are computed in float64 from the float32
+weights: they are the exact answer, not another rounding of it. Dropout is off on both sides, because
+no two programs draw the same random numbers.
 
-An activation that lies within rounding error of the kink of a ReLU falls on either side of it by chance and changes the
-gradients visibly. The seeds in CASES were chosen (--search) so that none does: the margin printed and stored is the distance of
-the nearest activation to its kink, in standard deviations of float32's error there.
+An activation that lies within rounding error of the kink of a ReLU falls on either side of it by chance
+and changes the gradients visibly. The seeds in CASES were chosen (--search) so that none does: the
+margin printed and stored is the distance of the nearest activation to its kink, in standard deviations
+of float32's error there.
 """
 import argparse
 import contextlib
@@ -23,14 +25,14 @@ import torchvision.models as zoo
 
 FILES = pathlib.Path(__file__).resolve().parent / "files"
 
-# name in Stannis -> a function of the class count that makes the module with the same parameter names
+# name in Stannis -> a function of the class count; the module's parameters have Stannis's names
 NETS = {
     "mobilenet_v2": lambda classes: zoo.mobilenet_v2(num_classes=classes),
     "squeezenet1_0": lambda classes: zoo.squeezenet1_0(num_classes=classes),
     "squeezenet1_1": lambda classes: zoo.squeezenet1_1(num_classes=classes),
 }
 
-# Images have at least 64 px: below, Stannis adapts the stem and is not torchvision's network any more.
+# At least 64 px: below, Stannis adapts the stem and is not torchvision's network any more.
 CASES = [
     # net, image size, classes, batch, label smoothing, seed
     ("mobilenet_v2", 64, 10, 4, 0.0, 4),
@@ -41,12 +43,12 @@ CASES = [
     ("squeezenet1_1", 97, 1000, 2, 0.1, 1),
 ]
 CHANNELS = 3
-GRADIENT_SAMPLES, BUFFER_SAMPLES, LOGIT_SAMPLES = 16, 2, 64
+SAMPLES = {"logits": 64, "gradients": 16, "buffers": 2}  # elements stored of a tensor
 ERROR_MAX = 2e-5  # of float32 against float64; test_golden.c allows 1e-4
 MARGIN_MIN = 5.0
 
 
-# ---- the formula, as in src/base/random.c and test_golden.c -----------------------------------------------
+# ---- the formula, as in src/base/random.c and formula.c --------------------------------------
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -84,7 +86,7 @@ def uniform(seed, name, shape, low, high):
 
 
 def value_range(name, shape, in_batchnorm):
-    """Keeps activations near 1, and most of BatchNorm's outputs, not all, between the two kinks of ReLU6."""
+    """Keeps activations near 1 and most, not all, of BatchNorm's outputs between ReLU6's kinks."""
     if name == "images":
         return -1.0, 1.0
     if len(shape) > 1:  # weights of conv and fc: He, by fan-in
@@ -104,10 +106,11 @@ def fill(seed, name, shape, in_batchnorm=False):
 
 
 def labels_of(seed, batch, classes):
-    return torch.from_numpy((random_words(stream(seed, "value", "labels"), batch) % np.uint64(classes)).astype(np.int64))
+    words = random_words(stream(seed, "value", "labels"), batch)
+    return torch.from_numpy((words % np.uint64(classes)).astype(np.int64))
 
 
-# ---- fingerprints -----------------------------------------------------------------------------------------
+# ---- fingerprints --------------------------------------------------------------------------------
 
 
 def largest(tensor):
@@ -115,19 +118,21 @@ def largest(tensor):
 
 
 def scale(name, tensors):
-    """What errors in a tensor are measured against: its largest element, for a bias also that of its weight's gradient.
+    """What errors in a tensor are measured against: its largest element, for a bias also its weight's.
 
-    A bias that the next BatchNorm takes away again has no gradient but the rounding error of a sum of large terms.
+    A bias that the next BatchNorm takes away again has no gradient but the rounding error of a sum of
+    large terms.
     """
     weight = tensors.get(name.rpartition(".")[0] + ".weight") if name.endswith(".bias") else None
     return max(largest(tensors[name]), largest(weight) if weight is not None else 0.0)
 
 
 def fingerprint(seed, name, tensors, samples):
-    """Norm, projection on a random vector of signs (it sees every element in its place), and a few elements."""
+    """Norm, projection on random signs (it sees every element in its place), and a few elements."""
     tensor = tensors[name]
     flat = tensor.detach().double().numpy().reshape(-1)
-    signs = 1.0 - 2.0 * (random_words(stream(seed, "sign", name), flat.size) & np.uint64(1)).astype(np.float64)
+    bits = random_words(stream(seed, "sign", name), flat.size) & np.uint64(1)
+    signs = 1.0 - 2.0 * bits.astype(np.float64)
     if flat.size <= samples:
         at = np.arange(flat.size)
     else:
@@ -142,7 +147,7 @@ def fingerprint(seed, name, tensors, samples):
     }
 
 
-# ---- running a case ---------------------------------------------------------------------------------------
+# ---- running a case ------------------------------------------------------------------------------
 
 
 class Kinks:
@@ -171,10 +176,11 @@ class Kinks:
 
 
 def pool_gaps(x, kernel, stride, padding):
-    """Distance of the best to the second best element of every max pooling window that has a positive one."""
+    """Distance from the best to the second best element of each window that has a positive one."""
     edge = kernel + stride
     padded = F.pad(x, (padding, edge, padding, edge), value=-1e30)
-    top = padded.unfold(2, kernel, stride).unfold(3, kernel, stride).flatten(4).topk(2, dim=-1).values
+    windows = padded.unfold(2, kernel, stride).unfold(3, kernel, stride).flatten(4)
+    top = windows.topk(2, dim=-1).values
     gaps = (top[..., 0] - top[..., 1])[top[..., 0] > 0]
     return gaps[gaps > 0]
 
@@ -199,14 +205,14 @@ def build(net, classes, seed, dtype):
     module = NETS[net](classes)
     state = module.state_dict()  # tensors that share their memory with the module
     for name, tensor in state.items():
-        if not name.endswith("num_batches_tracked"):
+        if tensor.is_floating_point():  # all but num_batches_tracked
             in_batchnorm = name.rpartition(".")[0] + ".running_mean" in state
             tensor.copy_(fill(seed, name, tuple(tensor.shape), in_batchnorm))
     for layer in module.modules():
         if isinstance(layer, torch.nn.Dropout):
             layer.p = 0.0
         if hasattr(layer, "momentum"):
-            layer.momentum = 1.0  # running statistics become the batch's own: mean and unbiased variance
+            layer.momentum = 1.0  # running statistics become the batch's own mean and unbiased variance
     return module.to(dtype)
 
 
@@ -227,7 +233,7 @@ def run(case, dtype, backward=True):
         "loss": {"loss": loss.detach()},
         "logits": {"eval_logits": eval_logits, "train_logits": logits.detach()},
         "gradients": {name: p.grad for name, p in module.named_parameters()},
-        "buffers": {name: b for name, b in module.named_buffers() if not name.endswith("num_batches_tracked")},
+        "buffers": {name: b for name, b in module.named_buffers() if b.is_floating_point()},
     }, kinks
 
 
@@ -244,7 +250,7 @@ def case_name(case):
 
 
 def check(case):
-    """The exact result, float32's error and the kink margin, the worse of two float32 implementations."""
+    """The exact result, and of two float32 implementations the worse error and kink margin."""
     exact, exact_kinks = run(case, torch.float64)
     error, margin = 0.0, float("inf")
     for onednn in (True, False):
@@ -269,10 +275,11 @@ def golden(case, exact, error, margin):
     head = {
         "net": net, "image_size": size, "channels": CHANNELS, "classes": classes, "batch": batch,
         "label_smoothing": smoothing, "seed": seed, "torch": torch.__version__,
-        "float32_error": float(f"{error:.2g}"), "kink_margin": float(f"{margin:.3g}"), "loss_sum": exact["loss"]["loss"].item(),
+        "float32_error": float(f"{error:.2g}"), "kink_margin": float(f"{margin:.3g}"),
+        "loss_sum": exact["loss"]["loss"].item(),
     }
-    samples = {"logits": LOGIT_SAMPLES, "gradients": GRADIENT_SAMPLES, "buffers": BUFFER_SAMPLES}
-    lists = {kind: [fingerprint(seed, name, exact[kind], n) for name in exact[kind]] for kind, n in samples.items()}
+    lists = {kind: [fingerprint(seed, name, exact[kind], samples) for name in exact[kind]]
+             for kind, samples in SAMPLES.items()}
     lines = [f" {json.dumps(key)}: {json.dumps(shorten(value))}" for key, value in head.items()]
     for key, entries in lists.items():
         rows = ",\n".join("  " + json.dumps(shorten(e), separators=(",", ":")) for e in entries)
@@ -290,22 +297,26 @@ def search(case, count):
             _, rounded = run(trial, torch.float32, backward=False)
         found.append((kink_margin(exact, rounded), seed))
     best = sorted(found, reverse=True)[:3]
-    print(f"{case_name(case)}: " + ", ".join(f"seed {seed} margin {margin:.2f}" for margin, seed in best), flush=True)
+    seeds = ", ".join(f"seed {seed} margin {margin:.2f}" for margin, seed in best)
+    print(f"{case_name(case)}: {seeds}", flush=True)
 
 
 def make(case):
     exact, error, margin = check(case)
     text = golden(case, exact, error, margin)
-    print(f"{case_name(case)}: float32 error {error:.1e}, kink margin {margin:.1f}, {len(text) / 1024:.0f} KiB", flush=True)
+    print(f"{case_name(case)}: float32 error {error:.1e}, kink margin {margin:.1f}, "
+          f"{len(text) / 1024:.0f} KiB", flush=True)
     if error > ERROR_MAX or margin < MARGIN_MIN:
-        raise SystemExit(f"{case_name(case)}: too close to a kink or badly conditioned; find another seed with --search 200")
+        raise SystemExit(f"{case_name(case)}: badly conditioned; find another seed with --search 200")
     (FILES / f"{case_name(case)}.json").write_text(text)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--only", metavar="TEXT", default="", help="only cases whose name contains TEXT")
-    parser.add_argument("--search", metavar="N", type=int, help="try N seeds a case and print the best; writes nothing")
+    parser.add_argument("--only", metavar="TEXT", default="",
+                        help="only cases whose name contains TEXT")
+    parser.add_argument("--search", metavar="N", type=int,
+                        help="try N seeds a case and print the best; writes nothing")
     options = parser.parse_args()
     FILES.mkdir(exist_ok=True)
     for case in CASES:
