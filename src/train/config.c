@@ -10,7 +10,7 @@ struct stn_train_config stn_train_defaults(void)
     return (struct stn_train_config){
         .epochs = 10,
         .batch = 128,
-        .lr = 0.05,
+        .lr = 0.02, // 0.05 kills lenet, which has no batch norm
         .momentum = 0.9,
         .weight_decay = 5e-4,
         .warmup_epochs = 0.5,
