@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces a file in one go: what is written goes to PATH.tmp-PID beside it, which takes its place only when it is
-// complete and on the disk. Whatever fails before leaves the old file as it was.
+// Replaces a file in one go: what is written goes to PATH.tmp-PID beside it, which takes its place
+// only when it is complete and on the disk. Whatever fails before leaves the old file as it was.
 //
 //     open → write × n → commit | abort
 #ifndef TRAIN_ATOMIC_FILE_H

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training speed on made-up images: whole steps (micro-batches, statistics, optimizer), no data path.
+// Training speed on made-up images: whole steps (micro-batches, statistics, optimizer), no data
+// path.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -171,7 +172,8 @@ static int compare_seconds(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// The kernel's own text goes with the kernel; a process has one kernel version, so one place is enough.
+// The kernel's own text goes with the kernel; a process has one kernel version, so one place is
+// enough.
 static const char *keep_version(const struct kernel *kernel)
 {
     static char version[128];

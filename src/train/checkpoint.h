@@ -3,10 +3,12 @@
 //
 //     NAME                        weights and running statistics, under their nn_tensor names
 //     optimizer.momentum.NAME     the optimizer's state
-//     __metadata__                "stannis.…": the format version, what was trained on what, every setting that matters
-//                                 for going on, and how far it came; numbers as texts, reals as hex floats (exact)
+//     __metadata__                "stannis.…": the format version, what was trained on what, every
+//                                 setting that matters for going on, and how far it came;
+//                                 numbers as texts, reals as hex floats (exact)
 //
-// One table (checkpoint_meta.c) makes the writing, the reading and the comparing with a user's settings.
+// One table (checkpoint_meta.c) makes the writing, the reading and the comparing with a user's
+// settings.
 #ifndef TRAIN_CHECKPOINT_H
 #define TRAIN_CHECKPOINT_H
 
@@ -52,12 +54,12 @@ const char *const *checkpoint_class_names(const struct checkpoint *checkpoint);
 STN_MUST_CHECK enum stn_status checkpoint_load(const struct checkpoint *checkpoint,
                                                struct nn_net *net, float *momentum);
 
-// Completes a user's settings with the checkpoint's: what still has its default is taken over; what defines the training
-// (network, batch, seed, …) must not differ; the rest is the user's to change.
+// Completes a user's settings with the checkpoint's: what still has its default is taken over; what
+// defines the training (network, batch, seed, …) must not differ; the rest is the user's to change.
 STN_MUST_CHECK enum stn_status checkpoint_merge_config(const struct checkpoint *checkpoint,
                                                        struct stn_train_config *config);
 
-// ---- metadata as texts (checkpoint_meta.c) --------------------------------------------------------------
+// ---- metadata as texts (checkpoint_meta.c) ------------------------------------------------------
 
 struct base_arena;
 

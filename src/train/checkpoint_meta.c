@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metadata of a checkpoint as a table: one row gives a value's key, its flag, its type, where it lives and what
-// resuming may do with it. Writing, reading and merging all walk the same rows.
+// The metadata of a checkpoint as a table: one row gives a value's key, its flag, its type, where
+// it lives and what resuming may do with it. Writing, reading and merging all walk the same rows.
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -84,7 +84,7 @@ enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 _Static_assert(sizeof(enum stn_schedule) == sizeof(int), "rows of kind INT hold enums too");
 _Static_assert(sizeof(enum stn_augment) == sizeof(int), "rows of kind INT hold enums too");
 
-// ---- one value ------------------------------------------------------------------------------------------
+// ---- one value ----------------------------------------------------------------------------------
 
 union value {
     const char *text;
@@ -188,7 +188,7 @@ static bool value_parse(enum kind kind, const char *text, union value *out)
     return false;
 }
 
-// ---- all of them ----------------------------------------------------------------------------------------
+// ---- all of them --------------------------------------------------------------------------------
 
 struct safetensors_pair *checkpoint_meta_encode(const struct checkpoint_meta *meta,
                                                 struct base_arena *arena, int *count)

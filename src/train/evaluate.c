@@ -50,7 +50,7 @@ enum stn_status train_evaluate(const struct train_evaluation *e, struct kernel_l
     return STN_OK;
 }
 
-// ---- stn_eval_run ---------------------------------------------------------------------------------------
+// ---- stn_eval_run -------------------------------------------------------------------------------
 
 struct evaluator {
     struct checkpoint *checkpoint;

@@ -13,7 +13,8 @@ struct train_evaluation {
     const struct stn_train_observer *observer; // or NULL
     bool (*stop_requested)(void *context);     // polled between micro-batches; or NULL
     void *stop_context;
-    // Applied to every image before the network sees it, or NULL: pixel = pixel·scale + shift, by channel.
+    // Applied to every image before the network sees it, or NULL: pixel = pixel·scale + shift, by
+    // channel.
     const struct train_renormalise {
         int channels;
         size_t pixels; // of a channel

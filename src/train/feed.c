@@ -3,7 +3,8 @@
 
 #include <stddef.h>
 
-// Batches in flight besides the one each worker is filling: enough to bridge an optimizer step or a slow file.
+// Batches in flight besides the one each worker is filling: enough to bridge an optimizer step or a
+// slow file.
 enum { DEPTH_SPARE = 4 };
 
 int64_t train_step_end(int64_t position, int batch, int64_t samples)

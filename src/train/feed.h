@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The micro-batches of a training or an evaluation in order, always asked for ahead of need: the queue of the loader
-// is topped up across steps and across epochs.
+// The micro-batches of a training or an evaluation in order, always asked for ahead of need: the
+// queue of the loader is topped up across steps and across epochs.
 //
-// A step is `batch` positions of an epoch (the last step of an epoch: what is left), cut into micro-batches; the last of
-// a step may be short. Where the cuts are follows from the position alone, so a resumed run cuts the same way.
+// A step is `batch` positions of an epoch (the last step of an epoch: what is left), cut into
+// micro-batches; the last of a step may be short. Where the cuts are follows from the position
+// alone, so a resumed run cuts the same way.
 #ifndef TRAIN_FEED_H
 #define TRAIN_FEED_H
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One loop an instruction set, chosen at run time. An FMA unit takes ~4 cycles and there are two of them, so eight
-// independent sums at least must be under way; twelve leave some slack and still fit the registers.
+// One loop an instruction set, chosen at run time. An FMA unit takes ~4 cycles and there are two of
+// them, so eight independent sums at least must be under way; twelve leave some slack and still fit
+// the registers.
 #include "train/peak.h"
 
 #include <stddef.h>
@@ -18,7 +19,8 @@ enum { SUMS = 12, TRIES = 5 };
 
 static const int64_t rounds = 4 * 1000 * 1000; // ~10 ms
 
-// Runs `count` rounds of SUMS vector multiply-adds; the result only keeps the compiler from dropping them.
+// Runs `count` rounds of SUMS vector multiply-adds; the result only keeps the compiler from
+// dropping them.
 typedef float burn_fn(int64_t count);
 
 // The body of each: the sums stay in registers because the loops over them are unrolled whole.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole training: steps until the epoch is done, evaluation, checkpoints, the next epoch; and telling the observer.
+// A whole training: steps until the epoch is done, evaluation, checkpoints, the next epoch; and
+// telling the observer.
 #include <inttypes.h>
 #include <math.h>
 
@@ -28,7 +29,7 @@ static bool stop_requested(const struct run *r)
     return config->stop_requested && config->stop_requested(config->stop_context);
 }
 
-// ---- saving ---------------------------------------------------------------------------------------------
+// ---- saving -------------------------------------------------------------------------------------
 
 static enum stn_status save(struct run *r, const char *path)
 {
@@ -46,7 +47,7 @@ static enum stn_status save(struct run *r, const char *path)
     return status;
 }
 
-// ---- a step ---------------------------------------------------------------------------------------------
+// ---- a step -------------------------------------------------------------------------------------
 
 // Steps to come at this process's mean speed, and an evaluation for each epoch to come.
 static double eta(const struct run *r)
@@ -110,7 +111,7 @@ static enum stn_status run_step(struct run *r)
     return due ? save(r, t->last_path) : STN_OK;
 }
 
-// ---- an epoch's end -------------------------------------------------------------------------------------
+// ---- an epoch's end -----------------------------------------------------------------------------
 
 static double mean(double sum, int64_t count)
 {
@@ -163,8 +164,8 @@ static void tell_epoch(struct run *r, int epoch, const struct kernel_loss_totals
     r->epoch.seconds = 0.0;
 }
 
-// Evaluates and saves, at the end of an epoch or where --steps ended the run inside one. Until the evaluation is done
-// the progress stays where it is, so an interruption loses nothing.
+// Evaluates and saves, at the end of an epoch or where --steps ended the run inside one. Until the
+// evaluation is done the progress stays where it is, so an interruption loses nothing.
 static enum stn_status close_epoch(struct run *r)
 {
     struct trainer *t = &r->trainer;
@@ -195,7 +196,7 @@ static enum stn_status close_epoch(struct run *r)
     return status ? status : save(r, t->last_path);
 }
 
-// ---- the run --------------------------------------------------------------------------------------------
+// ---- the run ------------------------------------------------------------------------------------
 
 static bool is_over(const struct run *r)
 {

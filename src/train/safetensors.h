@@ -2,14 +2,17 @@
 // The safetensors file format, read and written by the rules of its Python library:
 //
 //     u64 little-endian   length of the header, at most 100 MB
-//     JSON object         {"__metadata__": {text: text}, NAME: {"dtype", "shape", "data_offsets": [begin, end]}, …},
+//     JSON object         {"__metadata__": {text: text},
+//                          NAME: {"dtype": …, "shape": […], "data_offsets": [begin, end]}, …},
 //                         padded with spaces so that the data begins at a multiple of 8
-//     data                the tensors' bytes, little-endian; no holes, no overlaps, nothing left over
+//     data                the tensors' bytes, little-endian; no holes, no overlaps, no rest
 //
-// What Stannis writes carries a CRC-32 of the whole file in the metadata (its own eight digits taken as zeros); reading
-// checks it where it is present, so a flipped bit anywhere is noticed. Files of other programs read the same way.
+// What Stannis writes carries a CRC-32 of the whole file in the metadata (its own eight digits
+// taken as zeros); reading checks it where it is present, so a flipped bit anywhere is noticed.
+// Files of other programs read the same way.
 //
-// Lifetime: everything a reader hands out is borrowed from it. Threads: an open reader is read-only.
+// Lifetime: everything a reader hands out is borrowed from it. Threads: an open reader is
+// read-only.
 #ifndef TRAIN_SAFETENSORS_H
 #define TRAIN_SAFETENSORS_H
 
@@ -86,8 +89,8 @@ STN_MUST_CHECK enum stn_status safetensors_write(const char *path,
 const char *safetensors_dtype_name(enum safetensors_dtype dtype);
 size_t safetensors_dtype_bytes(enum safetensors_dtype dtype);
 
-// The CRC-32 of a file given in its pieces, the digits of the checksum taken as zeros. `digits`: where they are in the
-// header, NULL when there are none.
+// The CRC-32 of a file given in its pieces, the digits of the checksum taken as zeros. `digits`:
+// where they are in the header, NULL when there are none.
 uint32_t safetensors_checksum(const void *head, size_t head_bytes, const char *digits,
                               const struct safetensors_tensor *tensors, int count);
 // The eight digits in a header's text, or NULL.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing safetensors: the header is built with the checksum's digits at zero, the file's CRC-32 taken, the digits
-// filled in, and everything written through an atomic file.
+// Writing safetensors: the header is built with the checksum's digits at zero, the file's CRC-32
+// taken, the digits filled in, and everything written through an atomic file.
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdbool.h>

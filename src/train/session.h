@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What training, evaluation, prediction and the benchmark all set up first: our share of the CPUs, a kernel on that many
-// threads, a network on that kernel.
+// What training, evaluation, prediction and the benchmark all set up first: our share of the CPUs,
+// a kernel on that many threads, a network on that kernel.
 #ifndef TRAIN_SESSION_H
 #define TRAIN_SESSION_H
 
@@ -22,7 +22,8 @@ STN_MUST_CHECK enum stn_status train_session_open(const char *backend, int threa
 // A zeroed session may be closed too.
 void train_session_close(struct train_session *session);
 
-// The network of that name; ERR_INVALID names the nearest, or all. `name` NULL: the flag is missing.
+// The network of that name; ERR_INVALID names the nearest, or all. `name` NULL: the flag is
+// missing.
 STN_MUST_CHECK enum stn_status train_find_model(const char *name,
                                                 const struct stn_model_info **out);
 // `wanted`, or for 0 as many workers as keep `threads` cores busy.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One training step, as in the picture of docs/architecture.md: micro-batches in, sums up, weights move once.
-// Allocates nothing.
+// One training step, as in the picture of docs/architecture.md: micro-batches in, sums up, weights
+// move once. Allocates nothing.
 #include <math.h>
 
 #include "train/trainer.h"

@@ -13,7 +13,7 @@
 #include "stannis/log.h"
 #include "train/config.h"
 
-// ---- settings -------------------------------------------------------------------------------------------
+// ---- settings -----------------------------------------------------------------------------------
 
 // The config with the checkpoint's settings merged in, if there is one.
 static enum stn_status settle_config(struct trainer *t, const struct stn_train_config *config)
@@ -43,7 +43,7 @@ static void resolve_sizes(struct stn_train_config *config, const struct stn_mode
     }
 }
 
-// ---- data -----------------------------------------------------------------------------------------------
+// ---- data ---------------------------------------------------------------------------------------
 
 static enum stn_status check_same_data(const struct trainer *t, const struct stn_dataset_info *data)
 {
@@ -119,7 +119,7 @@ static enum stn_status open_feeds(struct trainer *t)
     return train_feed_open(t->dataset, &loader, config->micro_batch, &t->validation);
 }
 
-// ---- network and optimizer ------------------------------------------------------------------------------
+// ---- network and optimizer ----------------------------------------------------------------------
 
 static enum stn_status open_net(struct trainer *t, const struct stn_model_info *model)
 {
@@ -160,8 +160,8 @@ static enum optim_schedule_kind schedule_kind(enum stn_schedule schedule)
     return OPTIM_CONSTANT;
 }
 
-// The schedule spans the epochs. --steps only ends a run early, so that such a run can be resumed as if it had never
-// ended.
+// The schedule spans the epochs. --steps only ends a run early, so that such a run can be resumed
+// as if it had never ended.
 static void plan_run(struct trainer *t)
 {
     const struct stn_train_config *config = &t->meta.config;
@@ -184,7 +184,7 @@ static void plan_run(struct trainer *t)
     }
 }
 
-// ---- output ---------------------------------------------------------------------------------------------
+// ---- output -------------------------------------------------------------------------------------
 
 static enum stn_status make_directories(const char *path)
 {
@@ -231,7 +231,7 @@ static enum stn_status open_output(struct trainer *t)
     return STN_OK;
 }
 
-// ---- all of it ------------------------------------------------------------------------------------------
+// ---- all of it ----------------------------------------------------------------------------------
 
 static enum stn_status open_all(struct trainer *t, const struct stn_train_config *config)
 {
@@ -283,7 +283,7 @@ void trainer_close(struct trainer *t)
     *t = (struct trainer){0};
 }
 
-// ---- divergence -----------------------------------------------------------------------------------------
+// ---- divergence ---------------------------------------------------------------------------------
 
 enum stn_status trainer_diverged(const struct trainer *t, const char *what, double value,
                                  int64_t step)

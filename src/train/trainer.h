@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything one training holds. trainer.c sets it up, step.c moves it by one step, run.c drives it to the end.
-// All memory is allocated before the first step.
+// Everything one training holds. trainer.c sets it up, step.c moves it by one step, run.c drives it
+// to the end. All memory is allocated before the first step.
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
 
@@ -38,10 +38,12 @@ struct train_step {
     double lr;
 };
 
-// One global batch, or what is left of the epoch. On failure the progress is that of the last whole step.
+// One global batch, or what is left of the epoch. On failure the progress is that of the last whole
+// step.
 STN_MUST_CHECK enum stn_status train_step(struct trainer *t, struct train_step *out);
 
-// ERR_DIVERGED when a weight or statistic is not finite: such a net must not replace a good checkpoint.
+// ERR_DIVERGED when a weight or statistic is not finite: such a net must not replace a good
+// checkpoint.
 STN_MUST_CHECK enum stn_status trainer_check_finite(struct trainer *t);
 // The line for a value that is no number any more, found in (or after) `step`.
 enum stn_status trainer_diverged(const struct trainer *t, const char *what, double value,

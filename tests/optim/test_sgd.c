@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SGD against the textbook formulas in double precision, against numbers from PyTorch, and across thread counts.
+// SGD against the textbook formulas in double precision, against numbers from PyTorch, and across
+// thread counts.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +66,8 @@ static void follows_the_formula(void **state)
     check_naive(true, true);
 }
 
-// torch.optim.SGD([w], lr=0.1, momentum=0.9, weight_decay=0.01, nesterov=…), w = 1, gradients 0.5, −0.25, 2.
+// torch.optim.SGD([w], lr=0.1, momentum=0.9, weight_decay=0.01, nesterov=…), w = 1, gradients 0.5,
+// −0.25, 2.
 static void follows_pytorch(void **state)
 {
     (void)state;

@@ -5,7 +5,8 @@
 
 #include "stannis/train.h"
 
-// lenet on 200 synthetic pictures of 4 classes, 7 steps an epoch of which the last is ragged, 2 epochs.
+// lenet on 200 synthetic pictures of 4 classes, 7 steps an epoch of which the last is ragged, 2
+// epochs.
 struct stn_train_config small_config(const char *out_dir);
 
 // Asks to stop once `step` steps are done; 0: never.

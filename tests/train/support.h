@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of train/ share: a scratch directory, whole files in memory, and the last error line.
+// What the tests of train/ share: a scratch directory, whole files in memory, and the last error
+// line.
 #ifndef TESTS_TRAIN_SUPPORT_H
 #define TESTS_TRAIN_SUPPORT_H
 

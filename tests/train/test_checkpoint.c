@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints: nothing is lost on the way to the disk and back, and nothing damaged or foreign gets in.
+// Checkpoints: nothing is lost on the way to the disk and back, and nothing damaged or foreign gets
+// in.
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -181,7 +182,7 @@ static void class_names_must_be_utf8(void **state)
     free(list);
 }
 
-// ---- with a network -------------------------------------------------------------------------------------
+// ---- with a network -----------------------------------------------------------------------------
 
 struct fixture {
     struct kernel *kernel;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole trainings, seen from outside: what the observer hears, what is on the disk, what goes wrong and how.
+// Whole trainings, seen from outside: what the observer hears, what is on the disk, what goes wrong
+// and how.
 #include <math.h>
 #include <png.h>
 #include <stdlib.h>

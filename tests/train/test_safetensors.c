@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The safetensors reader and writer: what is written reads back, and whatever is wrong with a file is noticed.
+// The safetensors reader and writer: what is written reads back, and whatever is wrong with a file
+// is noticed.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
