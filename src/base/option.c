@@ -214,6 +214,7 @@ static enum stn_status take_option(const struct base_command *command,
     if (next && strncmp(next, "--", 2) == 0) {
         return stn_fail(STN_ERR_INVALID, "--%s needs a value, but %s follows", row->name, next);
     }
+    assert(optarg); // getopt does not return an option without the value it requires
     return store_value(row, optarg, field);
 }
 
