@@ -21,7 +21,7 @@ choose() {
 }
 
 tsan_targets() {
-    ctest --test-dir build/tsan -N -R 'loader|report_' | awk '$1 == "Test" { print $NF }'
+    ctest --test-dir build/tsan -N -R 'loader|report_' | awk '$1 == "Test" && /#/ { print $NF }'
 }
 
 run() {

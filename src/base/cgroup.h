@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 struct base_cgroup_limits {
-    double cpu_quota;      // CPUs' worth of time; 0: no limit
-    size_t memory_bytes;   // 0: no limit
+    double cpu_quota;    // CPUs' worth of time; 0: no limit
+    size_t memory_bytes; // 0: no limit
 };
 
 // `root` goes before every path: "" for this machine, a made-up tree in tests.

@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 struct base_cpu_share {
-    int affinity;      // CPUs we may run on
-    double quota;      // CPUs' worth of time the cgroup (v1 or v2) grants; 0: no limit
-    int threads;       // what follows: at least 1
+    int affinity; // CPUs we may run on
+    double quota; // CPUs' worth of time the cgroup (v1 or v2) grants; 0: no limit
+    int threads;  // what follows: at least 1
 };
 
 struct base_cpu_share base_cpu_share(void);
