@@ -27,7 +27,9 @@ static const struct kernel_backend *const backends[] = {BACKEND_MAP(X)};
 static const char *const backend_names[] = {BACKEND_MAP(X) NULL};
 #undef X
 
-enum { BACKENDS = sizeof backends / sizeof *backends };
+#define X(name) BACKEND_##name,
+enum { BACKEND_MAP(X) BACKENDS };
+#undef X
 
 struct kernel {
     const struct kernel_backend *backend;

@@ -21,8 +21,8 @@ static int argmax(const float *z, int classes)
 // ln Σ exp(z − max); exp cannot overflow, and a NaN or an infinite maximum stays NaN.
 static double log_sum_exp(const float *z, int classes, double max)
 {
-    double sum = 0;
-    for (int k = 0; k < classes; k++)
+    double sum = exp((double)z[0] - max);
+    for (int k = 1; k < classes; k++)
         sum += exp((double)z[k] - max);
     return log(sum);
 }

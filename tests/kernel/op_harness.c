@@ -16,7 +16,7 @@
 
 #include "base/random.h"
 
-// ---- cases ------------------------------------------------------------------------------------------
+// ---- cases --------------------------------------------------------------------------------------
 
 // Where a case's descriptor keeps what all kinds have.
 struct view {
@@ -147,14 +147,14 @@ static void param_counts(const struct op_case *c, size_t counts[KERNEL_PARAMS_MA
     }
 }
 
-// ---- memory -----------------------------------------------------------------------------------------
+// ---- memory -------------------------------------------------------------------------------------
 
 // Exactly this long, so that the address sanitizer sees the first float too many.
 static void *aligned_bytes(size_t bytes)
 {
     void *p = NULL;
-    if (bytes && posix_memalign(&p, 64, bytes))
-        fail_msg("out of memory");
+    if (posix_memalign(&p, 64, bytes ? bytes : 1))
+        abort();
     return p;
 }
 
@@ -201,7 +201,7 @@ static void arrays_free(struct op_array *arrays, int count)
     memset(arrays, 0, (size_t)count * sizeof *arrays);
 }
 
-// ---- layouts ----------------------------------------------------------------------------------------
+// ---- layouts ------------------------------------------------------------------------------------
 
 static size_t element_index(struct kernel_tensor t, int n, int c, int pixel)
 {
@@ -246,7 +246,7 @@ static struct op_array from_layout(const struct op_case *c, const char *name,
     return out;
 }
 
-// ---- data -------------------------------------------------------------------------------------------
+// ---- data ---------------------------------------------------------------------------------------
 
 // Far enough apart that small changes do not move a maximum.
 static struct op_array array_spaced(uint64_t key, size_t count)
@@ -342,7 +342,7 @@ void op_data_fini(struct op_data *data)
     free(data->row_keys);
 }
 
-// ---- running ----------------------------------------------------------------------------------------
+// ---- running ------------------------------------------------------------------------------------
 
 // Buffers of one run, in the layouts of the op, and how they are shared.
 struct run {
@@ -399,7 +399,8 @@ static void run_init(struct run *run, struct kernel *kernel)
     run_inputs_init(run);
     const bool over_x = run->how.in_place && run->traits->forward_in_place &&
                         !(run->traits->backward_reads & KERNEL_READS_X);
-    run->y = over_x ? (struct op_array){0} : array_new(kernel_tensor_floats(run->traits->y));
+    if (!over_x)
+        run->y = array_new(kernel_tensor_floats(run->traits->y));
     for (int i = 0; i < KERNEL_PARAMS_MAX; i++) {
         run->params_at[i] = run->data->params[i].at;
         run->grads[i] = array_copy(run->data->grads_before[i]);
@@ -486,7 +487,7 @@ void op_run(struct kernel *kernel, const struct op_case *c, const struct op_data
     run_fini(&run);
 }
 
-// ---- results ----------------------------------------------------------------------------------------
+// ---- results ------------------------------------------------------------------------------------
 
 void op_result_fini(struct op_result *result)
 {

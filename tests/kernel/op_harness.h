@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs one op of a backend on random data, for tests. All values that come in and go out are plain
-// NCHW; the harness converts to the layout under test and back, poisons with NaN whatever the op has
-// no right to read, and fails the test when an op breaks a rule of kernel.h that holds for all ops.
+// NCHW; the harness converts to the layout under test and back, poisons with NaN whatever the op
+// has no right to read, and fails the test when an op leaves anything in the padding lanes.
 #ifndef TESTS_KERNEL_OP_HARNESS_H
 #define TESTS_KERNEL_OP_HARNESS_H
 

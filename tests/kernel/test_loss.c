@@ -69,11 +69,11 @@ static void values(void **state)
         for (int r = 0; r < ROWS; r++) {
             double sum = 0;
             for (int k = 0; k < CLASSES; k++)
-                sum += exp(logits[r * CLASSES + k]);
+                sum += exp((double)logits[r * CLASSES + k]);
             for (int k = 0; k < CLASSES; k++) {
                 const double target = (double)smoothings[s] / CLASSES +
                                       (k == labels[r] ? 1 - (double)smoothings[s] : 0);
-                expected -= target * log(exp(logits[r * CLASSES + k]) / sum);
+                expected -= target * log(exp((double)logits[r * CLASSES + k]) / sum);
             }
         }
         assert_true(fabs(loss_of(logits, smoothings[s]) - expected) < 1e-12 * expected);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch normalisation with residual and activation fused. Each channel is independent of the others.
+// Batch normalisation with residual and activation fused. Channels are independent of each other.
 #include <math.h>
 
 #include "kernel/reference/reference.h"
@@ -15,7 +15,7 @@ struct moments {
     double inverse; // 1/√(σ² + ε)
 };
 
-// ---- forward ----------------------------------------------------------------------------------------
+// ---- forward ------------------------------------------------------------------------------------
 
 // The micro-batch's own statistics of channel c, which also go to the sums of the running ones.
 static struct moments measure(const struct batchnorm *b, const struct kernel_io *io, int c)
@@ -81,7 +81,7 @@ static enum stn_status forward(struct kernel_op *op, const struct kernel_io *io)
 }
 
 // ---- backward: with x̂ = (x − μ)·inverse and g = dy·act′ over `count` elements,
-//      dx = γ·inverse·(g − Σg/count − x̂·Σ(g·x̂)/count) ---------------------------------------------
+//      dx = γ·inverse·(g − Σg/count − x̂·Σ(g·x̂)/count) -------------------------------------------
 
 struct channel_sums {
     double g, g_xhat;

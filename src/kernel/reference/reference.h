@@ -59,7 +59,7 @@ static inline size_t reference_plane(struct kernel_shape s, int n, int c)
     return ((size_t)n * (size_t)s.c + (size_t)c) * reference_plane_floats(s);
 }
 
-// Which of the first two inputs' gradients can take the place of dy: one that is written, not added.
+// Which of two inputs' gradients can take the place of dy: one that is written, not added.
 static inline int reference_in_place(enum kernel_dx first, enum kernel_dx second)
 {
     if (first == KERNEL_DX_WRITE)
