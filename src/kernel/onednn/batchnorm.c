@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch normalisation with residual and activation. Every chunk (one sample of one channel block) gives its own partial
-// sums, which are merged in the order of the samples: the result does not depend on the number of threads. Where a
-// channel block of the whole micro-batch fits the cache, one thread takes it through both passes; otherwise all chunks go
-// through the first pass before any goes through the second.
+// Batch normalisation with residual and activation. Every chunk (one sample of one channel block)
+// gives its own partial sums, which are merged in the order of the samples: the result does not
+// depend on the number of threads. Where a channel block of the whole micro-batch fits the cache,
+// one thread takes it through both passes; otherwise all chunks go through the first pass before
+// any goes through the second.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,8 @@ struct batchnorm {
     bool past_cache; // an output too large to be found in the cache by its reader
 };
 
-// What one pass over a micro-batch works with. Arrays are [padded channels] but for the partial sums.
+// What one pass over a micro-batch works with. Arrays are [padded channels] but for the partial
+// sums.
 struct pass {
     const struct batchnorm *bn;
     const struct kernel_io *io;
@@ -57,7 +59,8 @@ static double *partial_at(const struct batchnorm *bn, double *partials, int n, i
     return partials + ((size_t)b * (size_t)bn->c.n + (size_t)n) * (size_t)bn->c.block;
 }
 
-// One block after the other is best when the second pass finds the data in the cache and the blocks share out evenly.
+// One block after the other is best when the second pass finds the data in the cache and the blocks
+// share out evenly.
 static bool by_block(const struct batchnorm *bn, int tensors)
 {
     int threads = bn->engine->threads, rounds = (bn->c.blocks + threads - 1) / threads;
@@ -102,7 +105,7 @@ static void sweep(const struct pass *p, int tensors, chunk_call *measure, block_
     }
 }
 
-// ---- forward --------------------------------------------------------------------------------------------
+// ---- forward ------------------------------------------------------------------------------------
 
 static void measure_moments(const struct pass *p, int n, int b)
 {
@@ -190,9 +193,10 @@ static enum stn_status batchnorm_forward(struct kernel_op *op, const struct kern
     return STN_OK;
 }
 
-// ---- backward -------------------------------------------------------------------------------------------
+// ---- backward -----------------------------------------------------------------------------------
 
-// Without a residual the mask follows from x, which is read anyway; with one, y is the one thing to read that tells it.
+// Without a residual the mask follows from x, which is read anyway; with one, y is the one thing to
+// read that tells it.
 static struct simd_mask mask_at(const struct pass *p, size_t at, int b)
 {
     size_t channel = (size_t)(b * p->bn->c.block);
@@ -282,7 +286,7 @@ static enum stn_status batchnorm_backward(struct kernel_op *op, const struct ker
     return STN_OK;
 }
 
-// ---- life -----------------------------------------------------------------------------------------------
+// ---- life ---------------------------------------------------------------------------------------
 
 static void batchnorm_destroy(struct kernel_op *op)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution by oneDNN. Feature maps keep the layout they come in; weights are packed by prepare into what the library
-// likes, once for each direction that wants another packing; the packed weight gradient is added to the plain one.
-// Bias and activation ride on the forward pass; backward masks dy and sums the bias gradient in one sweep of its own.
+// Convolution by oneDNN. Feature maps keep the layout they come in; weights are packed by prepare
+// into what the library likes, once for each direction that wants another packing; the packed
+// weight gradient is added to the plain one. Bias and activation ride on the forward pass; backward
+// masks dy and sums the bias gradient in one sweep of its own.
 #include <stdlib.h>
 #include <string.h>
 
@@ -265,8 +266,8 @@ static enum stn_status conv_forward(struct kernel_op *op, const struct kernel_io
     return onednn_task_run(conv->engine, &conv->run[FORWARD], addresses, io->scratch);
 }
 
-// dy becomes the gradient before the activation; the bias gradient falls out on the way, summed in the order of the
-// samples so that it does not depend on the number of threads.
+// dy becomes the gradient before the activation; the bias gradient falls out on the way, summed in
+// the order of the samples so that it does not depend on the number of threads.
 static void mask_and_sum_bias(const struct conv *conv, const struct kernel_io *io)
 {
     struct onednn_chunks c = onednn_chunks_of(conv->op.traits.y);

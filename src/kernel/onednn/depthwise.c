@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Depthwise 3×3 convolution with our own kernels. Both gradients of a plane are computed while it is in the cache, and an
-// input gradient that is to be added needs no extra pass. Weight gradients are summed in the order of the samples: the
-// result does not depend on the number of threads. Other depthwise convolutions are oneDNN's (conv.c).
+// Depthwise 3×3 convolution with our own kernels. Both gradients of a plane are computed while it
+// is in the cache, and an input gradient that is to be added needs no extra pass. Weight gradients
+// are summed in the order of the samples: the result does not depend on the number of threads.
+// Other depthwise convolutions are oneDNN's (conv.c).
 #include <stdlib.h>
 #include <string.h>
 

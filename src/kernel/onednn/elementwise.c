@@ -6,7 +6,7 @@
 #include "kernel/dropout_rule.h"
 #include "kernel/onednn/engine.h"
 
-// ---- y = act(x), y = act(a + b) -------------------------------------------------------------------------
+// ---- y = act(x), y = act(a + b) -----------------------------------------------------------------
 
 struct pointwise {
     struct kernel_op op;
@@ -106,7 +106,7 @@ enum stn_status onednn_add_create(void *engine, const struct kernel_add *d, stru
     return pointwise_create(kernel_activation_suffix("add", d->activation), settings, d->x, out);
 }
 
-// ---- dropout --------------------------------------------------------------------------------------------
+// ---- dropout ------------------------------------------------------------------------------------
 
 // Forward draws and keeps one byte an element for backward: drawing costs more than reading it.
 struct dropout {
@@ -132,14 +132,14 @@ static void dropout_draw(const struct dropout *dropout, const struct kernel_io *
     }
 }
 
-static void dropout_apply(const struct dropout *dropout, const float *in, const uint8_t *kept,
-                          size_t at, bool add, float *out)
+static void dropout_apply(const struct dropout *dropout, const float *in, const void *saved,
+                          int chunk, bool add, float *out)
 {
-    float scale = 1.0f / (1.0f - dropout->desc.rate);
-    for (size_t i = at; i < at + dropout->c.floats; i++) {
-        float value = kept[i] ? in[i] * scale : 0.0f;
-        out[i] = add ? out[i] + value : value;
-    }
+    const struct onednn_chunks *c = &dropout->c;
+    size_t at = (size_t)chunk * c->floats;
+    const uint8_t *kept = saved;
+    simd_kernels_for(c->block)->drop(in + at, kept + at, 1.0f / (1.0f - dropout->desc.rate),
+                                     c->pixels, add, out + at);
 }
 
 static enum stn_status dropout_forward(struct kernel_op *op, const struct kernel_io *io)
@@ -155,7 +155,7 @@ static enum stn_status dropout_forward(struct kernel_op *op, const struct kernel
 #pragma omp parallel for schedule(static) num_threads(onednn_team(dropout->engine, c))
     for (int i = 0; i < c->n * c->blocks; i++) {
         dropout_draw(dropout, io, i / c->blocks, i % c->blocks);
-        dropout_apply(dropout, io->x[0], io->saved, (size_t)i * c->floats, false, io->y);
+        dropout_apply(dropout, io->x[0], io->saved, i, false, io->y);
     }
     return STN_OK;
 }
@@ -170,7 +170,7 @@ static enum stn_status dropout_backward(struct kernel_op *op, const struct kerne
     bool add = dropout->desc.dx == KERNEL_DX_ADD;
 #pragma omp parallel for schedule(static) num_threads(onednn_team(dropout->engine, c))
     for (int i = 0; i < c->n * c->blocks; i++) {
-        dropout_apply(dropout, io->dy, io->saved, (size_t)i * c->floats, add, io->dx[0]);
+        dropout_apply(dropout, io->dy, io->saved, i, add, io->dx[0]);
     }
     return STN_OK;
 }

@@ -40,8 +40,9 @@ static bool isa_is_avx512(dnnl_cpu_isa_t isa)
     return isa != dnnl_cpu_isa_all && (isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
 }
 
-// What of the last cache this process can count on. The C library overstates it on some CPUs, and large ones are shared
-// with others, hence the upper limit; where it knows nothing, what a small machine has.
+// What of the last cache this process can count on. The C library overstates it on some CPUs, and
+// large ones are shared with others, hence the upper limit; where it knows nothing, what a small
+// machine has.
 static size_t last_cache_bytes(void)
 {
     enum { LEAST = 2 * 1024 * 1024, MOST = 32 * 1024 * 1024 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ops of this backend share: oneDNN's engine and stream, the team of threads, and tasks (primitives with the
-// memory objects they run on).
+// What the ops of this backend share: oneDNN's engine and stream, the team of threads, and tasks
+// (primitives with the memory objects they run on).
 #ifndef ONEDNN_ENGINE_H
 #define ONEDNN_ENGINE_H
 
@@ -24,9 +24,10 @@ STN_MUST_CHECK enum stn_status onednn_check(dnnl_status_t status, const char *wh
 dnnl_format_tag_t onednn_tag(enum kernel_layout layout);
 STN_MUST_CHECK enum stn_status onednn_tensor_desc(struct kernel_tensor t, dnnl_memory_desc_t *out);
 
-// A primitive and one memory object for each of its arguments. The objects live as long as the task; only the addresses
-// in them change, and only when they differ from the last run's: giving oneDNN an address of a padded tensor makes it
-// clear the padding, and with a static memory plan that happens once.
+// A primitive and one memory object for each of its arguments. The objects live as long as the
+// task; only the addresses in them change, and only when they differ from the last run's: giving
+// oneDNN an address of a padded tensor makes it clear the padding, and with a static memory plan
+// that happens once.
 enum { ONEDNN_TASK_ARGS_MAX = 6 };
 
 struct onednn_task {
@@ -37,7 +38,8 @@ struct onednn_task {
     size_t scratch_bytes; // of the library's own; argument DNNL_ARG_SCRATCHPAD
 };
 
-// `args` are DNNL_ARG_…, in the order in which run takes the addresses; the scratchpad is last and implied.
+// `args` are DNNL_ARG_…, in the order in which run takes the addresses; the scratchpad is last and
+// implied.
 STN_MUST_CHECK enum stn_status onednn_task_create(struct onednn_engine *engine,
                                                   const_dnnl_primitive_desc_t desc, const int *args,
                                                   int arg_count, struct onednn_task *out);
@@ -66,7 +68,7 @@ static inline size_t onednn_align(size_t bytes)
     return (bytes + 63) & ~(size_t)63;
 }
 
-// ---- feature maps in pieces -----------------------------------------------------------------------------
+// ---- feature maps in pieces ---------------------------------------------------------------------
 
 // A tensor seen as n × blocks chunks of [pixels][block] floats.
 struct onednn_chunks {
@@ -95,7 +97,7 @@ static inline void onednn_mask_sum(const struct simd_kernels *simd, float *dy, c
     }
 }
 
-// ---- makers, one file each ------------------------------------------------------------------------------
+// ---- makers, one file each ----------------------------------------------------------------------
 
 enum stn_status onednn_conv_create(void *engine, const struct kernel_conv *,
                                    struct kernel_op **out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fully connected layer: three matrix products on plain arrays. Bias is what y starts from, and the weight gradient is
-// accumulated by the product itself, so neither needs a pass of its own.
+// Fully connected layer: three matrix products on plain arrays. Bias is what y starts from, and the
+// weight gradient is accumulated by the product itself, so neither needs a pass of its own.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling, plane by plane with our own kernels: a plane of one channel block stays in the cache, and one byte an output
-// element remembers which tap a maximum came from.
+// Pooling, plane by plane with our own kernels: a plane of one channel block stays in the cache,
+// and one byte an output element remembers which tap a maximum came from.
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernel/onednn/engine.h"
 
-// ---- windows --------------------------------------------------------------------------------------------
+// ---- windows ------------------------------------------------------------------------------------
 
 enum { TAPS_MAX = UINT8_MAX + 1 };
 
@@ -110,7 +110,7 @@ enum stn_status onednn_pool_create(void *engine, const struct kernel_pool *d,
     return STN_OK;
 }
 
-// ---- the whole plane ------------------------------------------------------------------------------------
+// ---- the whole plane ----------------------------------------------------------------------------
 
 struct global_pool {
     struct kernel_op op;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Depthwise 3×3 convolution of one plane of a channel block, forward and backward. Away from the borders every loop has
-// its nine taps spelled out by the compiler; weights and sums stay in registers.
+// Depthwise 3×3 convolution of one plane of a channel block, forward and backward. Away from the
+// borders every loop has its nine taps spelled out by the compiler; weights and sums stay in
+// registers.
 #include "kernel/onednn/simd/vector.h"
 
 enum { K = 3 };
@@ -15,8 +16,8 @@ SIMD_INLINE bool is_span(struct span s, int first, int last)
     return s.first == first && s.last == last;
 }
 
-// Calls `function` with the span as a constant if it is whole or lacks one tap at an end, which with padding 1 is all
-// there is: short constant loops are unrolled.
+// Calls `function` with the span as a constant if it is whole or lacks one tap at an end, which
+// with padding 1 is all there is: short constant loops are unrolled.
 #define BY_SPAN(taps, function, ...)                                                               \
     do {                                                                                           \
         if (is_span(taps, 0, K)) {                                                                 \
@@ -128,7 +129,7 @@ void SIMD_NAME(depthwise)(const struct simd_plane *g, const float *x, const floa
     SIMD_BY_ACTIVATION(activation, filter, g, x, weights, bias, y);
 }
 
-// ---- input gradient -------------------------------------------------------------------------------------
+// ---- input gradient -----------------------------------------------------------------------------
 
 // Stride 1: the convolution of dy with the same weights, padded the other way round.
 SIMD_INLINE void unfilter_dense(const struct simd_plane *g, const float *dy, const vec *w, bool add,
@@ -243,7 +244,7 @@ void SIMD_NAME(depthwise_data)(const struct simd_plane *g, const float *dy, cons
     }
 }
 
-// ---- weight gradient ------------------------------------------------------------------------------------
+// ---- weight gradient ----------------------------------------------------------------------------
 
 // What a row of dy adds to the weight gradient.
 struct correlation {

@@ -87,6 +87,17 @@ void SIMD_NAME(fill)(const float *value, size_t pixels, bool add, float *dx)
     }
 }
 
+void SIMD_NAME(drop)(const float *x, const uint8_t *kept, float scale, size_t pixels, bool add,
+                     float *y)
+{
+    for (size_t i = 0; i < pixels * SIMD_BLOCK; i += SIMD_BLOCK) {
+        bvec narrow;
+        memcpy(&narrow, kept + i, sizeof(narrow));
+        ivec open = -__builtin_convertvector(narrow, ivec);
+        store_or_add(y + i, keep(load(x + i) * scale, open), add);
+    }
+}
+
 void SIMD_NAME(gather)(const float *const *lanes, size_t stride, size_t pixels, bool add,
                        float *dst)
 {

@@ -42,7 +42,8 @@ SIMD_INLINE vec run_squares(const float *x, vec mean, size_t pixels)
     return (s0 + s1) + (s2 + s3);
 }
 
-// Runs of pixels that stay in the first-level cache are swept twice (mean, then squares about it) and merged.
+// Runs of pixels that stay in the first-level cache are swept twice (mean, then squares about it)
+// and merged.
 void SIMD_NAME(moments)(const float *x, size_t pixels, double *mean, double *m2)
 {
     memset(mean, 0, SIMD_BLOCK * sizeof(*mean));

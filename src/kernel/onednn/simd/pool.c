@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Max and average pooling of one plane of a channel block, forward and backward. Both directions walk the output; the
-// gradient is scattered with additions, so the caller clears dx or adds to it.
+// Max and average pooling of one plane of a channel block, forward and backward. Both directions
+// walk the output; the gradient is scattered with additions, so the caller clears dx or adds to it.
 #include "kernel/onednn/simd/vector.h"
 
 // The part of a window that lies inside the plane.
@@ -26,27 +26,76 @@ SIMD_INLINE size_t tap_offset(const struct simd_plane *g, const struct taps *t, 
     return ((size_t)(t->top + ky) * (size_t)g->w + (size_t)(t->left + kx)) * SIMD_BLOCK;
 }
 
+// Calls `function` with a whole 3×3 or 2×2 window as constants, so that its loops are unrolled.
+#define BY_WINDOW(g, t, function, ...)                                                             \
+    do {                                                                                           \
+        int size = is_whole(g, t) ? (g)->window.size[0] : 0;                                       \
+        if (size == 3) {                                                                           \
+            (t)->first[0] = (t)->first[1] = 0;                                                     \
+            (t)->last[0] = (t)->last[1] = 3;                                                       \
+            function(3, g, t, __VA_ARGS__);                                                        \
+        } else if (size == 2) {                                                                    \
+            (t)->first[0] = (t)->first[1] = 0;                                                     \
+            (t)->last[0] = (t)->last[1] = 2;                                                       \
+            function(2, g, t, __VA_ARGS__);                                                        \
+        } else {                                                                                   \
+            function((g)->window.size[1], g, t, __VA_ARGS__);                                      \
+        }                                                                                          \
+    } while (0)
+
+// Square and nowhere outside the plane?
+SIMD_INLINE bool is_whole(const struct simd_plane *g, const struct taps *t)
+{
+    const int *size = g->window.size;
+    return size[0] == size[1] && t->first[0] == 0 && t->first[1] == 0 && t->last[0] == size[0] &&
+           t->last[1] == size[1];
+}
+
+// The first of equals wins.
+SIMD_INLINE void max_pixel(int width, const struct simd_plane *g, const struct taps *t,
+                           const float *x, float *y, uint8_t *taken)
+{
+    vec best = load(x + tap_offset(g, t, t->first[0], t->first[1]));
+    ivec winner = (ivec){0} + (t->first[0] * width + t->first[1]);
+    for (int ky = t->first[0]; ky < t->last[0]; ky++) {
+        for (int kx = t->first[1]; kx < t->last[1]; kx++) {
+            vec v = load(x + tap_offset(g, t, ky, kx));
+            ivec higher = v > best, tap = (ivec){0} + (ky * width + kx);
+            best = choose(higher, v, best);
+            winner = (tap & higher) | (winner & ~higher);
+        }
+    }
+    store(y, best);
+    if (taken) {
+        bvec narrow = __builtin_convertvector(winner, bvec);
+        memcpy(taken, &narrow, sizeof(narrow));
+    }
+}
+
 void SIMD_NAME(max_pool)(const struct simd_plane *g, const float *x, float *y, uint8_t *taken)
 {
     for (int oy = 0; oy < g->oh; oy++) {
         for (int ox = 0; ox < g->ow; ox++, y += SIMD_BLOCK) {
             struct taps t = taps_at(g, oy, ox);
-            vec best = load(x + tap_offset(g, &t, t.first[0], t.first[1]));
-            ivec winner = (ivec){0} + (t.first[0] * g->window.size[1] + t.first[1]);
-            for (int ky = t.first[0]; ky < t.last[0]; ky++) {
-                for (int kx = t.first[1]; kx < t.last[1]; kx++) {
-                    vec v = load(x + tap_offset(g, &t, ky, kx));
-                    ivec higher = v > best, tap = (ivec){0} + (ky * g->window.size[1] + kx);
-                    best = choose(higher, v, best);
-                    winner = (tap & higher) | (winner & ~higher);
-                }
-            }
-            store(y, best);
+            BY_WINDOW(g, &t, max_pixel, x, y, taken);
             if (taken) {
-                bvec narrow = __builtin_convertvector(winner, bvec);
-                memcpy(taken, &narrow, sizeof(narrow));
                 taken += SIMD_BLOCK;
             }
+        }
+    }
+}
+
+SIMD_INLINE void max_pixel_gradient(int width, const struct simd_plane *g, const struct taps *t,
+                                    const float *dy, const uint8_t *taken, float *dx)
+{
+    bvec narrow;
+    memcpy(&narrow, taken, sizeof(narrow));
+    ivec winner = __builtin_convertvector(narrow, ivec);
+    vec gradient = load(dy);
+    for (int ky = t->first[0]; ky < t->last[0]; ky++) {
+        for (int kx = t->first[1]; kx < t->last[1]; kx++) {
+            ivec here = winner == (ivec){0} + (ky * width + kx);
+            store_or_add(dx + tap_offset(g, t, ky, kx), keep(gradient, here), true);
         }
     }
 }
@@ -57,16 +106,7 @@ void SIMD_NAME(max_pool_gradient)(const struct simd_plane *g, const float *dy, c
     for (int oy = 0; oy < g->oh; oy++) {
         for (int ox = 0; ox < g->ow; ox++, dy += SIMD_BLOCK, taken += SIMD_BLOCK) {
             struct taps t = taps_at(g, oy, ox);
-            bvec narrow;
-            memcpy(&narrow, taken, sizeof(narrow));
-            ivec winner = __builtin_convertvector(narrow, ivec);
-            vec gradient = load(dy);
-            for (int ky = t.first[0]; ky < t.last[0]; ky++) {
-                for (int kx = t.first[1]; kx < t.last[1]; kx++) {
-                    ivec here = winner == (ivec){0} + (ky * g->window.size[1] + kx);
-                    store_or_add(dx + tap_offset(g, &t, ky, kx), keep(gradient, here), true);
-                }
-            }
+            BY_WINDOW(g, &t, max_pixel_gradient, dy, taken, dx);
         }
     }
 }

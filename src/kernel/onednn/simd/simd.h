@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector kernels on pieces of feature maps: `pixels` neighbouring pixels of one channel block, [pixels][block] floats.
-// The same C files are compiled once for each instruction set and block size; a table of functions is all that tells
-// them apart. Pure and sequential: the ops above share the pieces out among threads, in an order that does not depend
-// on who computes what. Pointers need only the alignment of float.
+// Vector kernels on pieces of feature maps: `pixels` neighbouring pixels of one channel block,
+// [pixels][block] floats. The same C files are compiled once for each instruction set and block
+// size; a table of functions is all that tells them apart. Pure and sequential: the ops above share
+// the pieces out among threads, in an order that does not depend on who computes what. Pointers
+// need only the alignment of float.
 #ifndef ONEDNN_SIMD_SIMD_H
 #define ONEDNN_SIMD_SIMD_H
 
@@ -38,7 +39,8 @@ struct simd_kernels {
 
     // Mean and Σ(x − mean)² over the pixels; [block] each.
     void (*moments)(const float *x, size_t pixels, double *mean, double *m2);
-    // y = act(x·scale + shift [+ residual]); scale and shift are [block]. `past_cache`: y is too large to stay cached.
+    // y = act(x·scale + shift [+ residual]); scale and shift are [block]. `past_cache`: y is too
+    // large to stay cached.
     void (*normalise)(const float *x, const float *residual, const float *scale, const float *shift,
                       enum kernel_activation activation, size_t pixels, bool past_cache, float *y);
     // Adds Σdz and Σdz·(x − mean) over the pixels; mean and the sums are [block].
@@ -61,6 +63,9 @@ struct simd_kernels {
     void (*sum)(const float *x, size_t pixels, double *sum);
     // dx (+)= value; value is [block].
     void (*fill)(const float *value, size_t pixels, bool add, float *dx);
+    // y (+)= x·scale where kept is 1, else 0; kept is [pixels][block]. y may be x.
+    void (*drop)(const float *x, const uint8_t *kept, float scale, size_t pixels, bool add,
+                 float *y);
     // dst[p][l] (+)= lanes[l][p·stride]; lanes is [block], a NULL lane reads as zero.
     void (*gather)(const float *const *lanes, size_t stride, size_t pixels, bool add, float *dst);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A channel block of one pixel as a vector of the compiler's. The build defines SIMD_BLOCK and SIMD_SUFFIX for each of
-// the tables that it makes of these files.
+// A channel block of one pixel as a vector of the compiler's. The build defines SIMD_BLOCK and
+// SIMD_SUFFIX for each of the tables that it makes of these files.
 #ifndef ONEDNN_SIMD_VECTOR_H
 #define ONEDNN_SIMD_VECTOR_H
 
@@ -78,7 +78,8 @@ SIMD_INLINE vec apply(vec z, enum kernel_activation activation)
     if (activation == KERNEL_LINEAR) {
         return z;
     }
-    // A comparison with NaN is false: written this way round, NaN passes through instead of turning into zero.
+    // A comparison with NaN is false: written this way round, NaN passes through instead of turning
+    // into zero.
     z = keep(z, ~(z <= zero()));
     return activation == KERNEL_RELU6 ? choose(z > zero() + 6.0f, zero() + 6.0f, z) : z;
 }
@@ -107,7 +108,8 @@ SIMD_INLINE void add_to_doubles(vec v, double *sum)
 
 enum { SIMD_RUN = 256 };
 
-// Calls `function` with the activation as a constant, so that the compiler makes a branch-free loop for each.
+// Calls `function` with the activation as a constant, so that the compiler makes a branch-free loop
+// for each.
 #define SIMD_BY_ACTIVATION(activation, function, ...)                                              \
     do {                                                                                           \
         switch (activation) {                                                                      \
@@ -127,6 +129,7 @@ enum { SIMD_RUN = 256 };
     X(mask_sum)                                                                                    \
     X(sum)                                                                                         \
     X(fill)                                                                                        \
+    X(drop)                                                                                        \
     X(gather)                                                                                      \
     X(max_pool)                                                                                    \
     X(max_pool_gradient)                                                                           \
