@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops, for those who implement them. A backend is one visible table of makers; an op is a struct
-// that begins with struct kernel_op and carries its own table of three calls. Callers read
+// that begins with struct kernel_op and carries its own table of calls. Callers read
 // kernel.h, which states what each op means.
 #ifndef KERNEL_BACKEND_H
 #define KERNEL_BACKEND_H
@@ -9,6 +9,8 @@
 
 struct kernel_op_calls {
     void (*prepare)(struct kernel_op *op, const float *const *params); // NULL: nothing to prepare
+    void (*forward_gather)(struct kernel_op *op, const struct kernel_io *io);  // NULL: no need
+    void (*backward_gather)(struct kernel_op *op, const struct kernel_io *io); // NULL: no need
     enum stn_status (*forward)(struct kernel_op *op, const struct kernel_io *io);
     enum stn_status (*backward)(struct kernel_op *op, const struct kernel_io *io);
     void (*destroy)(struct kernel_op *op);

@@ -151,6 +151,20 @@ void kernel_op_prepare(struct kernel_op *op, const float *const *params)
         op->calls->prepare(op, params);
 }
 
+void kernel_op_forward_gather(struct kernel_op *op, const struct kernel_io *io)
+{
+    if (op->calls->forward_gather) {
+        op->calls->forward_gather(op, io);
+    }
+}
+
+void kernel_op_backward_gather(struct kernel_op *op, const struct kernel_io *io)
+{
+    if (op->calls->backward_gather) {
+        op->calls->backward_gather(op, io);
+    }
+}
+
 enum stn_status kernel_op_forward(struct kernel_op *op, const struct kernel_io *io)
 {
     return op->calls->forward(op, io);

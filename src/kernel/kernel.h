@@ -7,8 +7,15 @@
 //
 //     create → { prepare → { forward → backward }×m }×steps → destroy
 //
+// A micro-batch goes through an op in strips of consecutive samples, so that what one op writes the
+// next one finds in the cache. An op is planned for strips of x.shape.n samples; the pointers of
+// one call are those of its strip. Ops that must see all samples before they change any (batch
+// norm; traits.gathers) have a gathering call: all strips are gathered, in order, then all are run.
+//
+//     forward_gather × strips → forward × strips → … → backward_gather × strips → backward × strips
+//
 // Conventions, the same for every op and backend:
-//   rows        Only the first io->rows samples of a micro-batch are real (the end of an epoch is
+//   rows        Only the first io->rows samples of a strip are real (the end of an epoch is
 //               ragged). Ops that mix samples (batch norm, parameter gradients) count only these;
 //               dy and dx of the other rows are zero.
 //   dy          belongs to the op during backward, which may overwrite it; in_place_input tells
@@ -183,7 +190,8 @@ enum { KERNEL_READS_X = 1, KERNEL_READS_Y = 2 };
 struct kernel_op_traits {
     const char *name;        // "conv", "batchnorm+relu6": for profiles
     struct kernel_tensor y;  // the output; its layout is the backend's choice
-    size_t saved_bytes;      // what forward leaves for backward
+    bool gathers;            // has gathering calls; its strips may be of any size up to n
+    size_t saved_bytes;      // what forward leaves for backward, a strip (gathers: in all)
     size_t scratch_bytes;    // what one call needs while it runs
     unsigned backward_reads; // KERNEL_READS_… : what backward still needs besides dy
     int in_place_input;      // whose gradient may be written over dy; −1: none
@@ -197,7 +205,9 @@ const struct kernel_op_traits *kernel_op_traits(const struct kernel_op *op);
 
 struct kernel_io {
     enum kernel_phase phase;
-    int rows;                 // real samples, 1 … n
+    int samples;              // in this strip, padding included; n unless the op gathers
+    int rows;                 // of which real, 0 … samples
+    int strip, strips;        // which one, of how many
     const uint64_t *row_keys; // [n]; only dropout reads it
     const float *const *x;    // [inputs]
     float *y;
@@ -213,6 +223,9 @@ struct kernel_io {
 
 // Call after the parameters changed, before the next forward: packs them the way the backend likes.
 void kernel_op_prepare(struct kernel_op *op, const float *const *params);
+// Nothing to do for an op that does not gather. In KERNEL_EVAL nothing is gathered.
+void kernel_op_forward_gather(struct kernel_op *op, const struct kernel_io *io);
+void kernel_op_backward_gather(struct kernel_op *op, const struct kernel_io *io);
 STN_MUST_CHECK enum stn_status kernel_op_forward(struct kernel_op *op, const struct kernel_io *io);
 STN_MUST_CHECK enum stn_status kernel_op_backward(struct kernel_op *op, const struct kernel_io *io);
 

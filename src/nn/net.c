@@ -6,10 +6,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/random.h"
 #include "nn/model.h"
 #include "nn/net_state.h"
+
+enum { UNKNOWN_CACHE_BYTES = 8 << 20 };
 
 // ---- which gradients are needed ---------------------------------------------------------------
 
@@ -115,22 +118,109 @@ static enum stn_status ops_create(struct nn_net *net, const struct nn_gradient_n
     net->tensors[net->image] = (struct kernel_tensor){nn_shape(g, net->image), KERNEL_NCHW};
     for (int n = 0; n < g->node_count; n++) {
         struct nn_node *node = &g->nodes[n];
+        struct nn_call *call = &net->calls[n];
         struct kernel_tensor x[KERNEL_INPUTS_MAX] = {0};
         enum kernel_dx dx[KERNEL_INPUTS_MAX] = {KERNEL_DX_NONE};
         for (int i = 0; i < node->inputs; i++) {
             x[i] = net->tensors[node->x[i]];
+            x[i].shape.n = call->strip;
             dx[i] = nn_net_dx_mode(node, n, i, need);
             if (x[i].layout != x[0].layout) {
                 return stn_fail(STN_ERR_INTERNAL, "%s: inputs of different layouts", node->name);
             }
         }
-        enum stn_status status = op_create(net->kernel, node, x, dx, &net->calls[n].op);
+        enum stn_status status = op_create(net->kernel, node, x, dx, &call->op);
         if (status != STN_OK) {
             return status;
         }
-        net->tensors[node->y] = kernel_op_traits(net->calls[n].op)->y;
+        net->tensors[node->y] = kernel_op_traits(call->op)->y;
     }
     return STN_OK;
+}
+
+// ---- segments and program -----------------------------------------------------------------------
+
+// What a strip may occupy: the cores' own caches and half of the one they share with others.
+static size_t cache_bytes(const struct nn_net *net)
+{
+    if (net->config.cache_bytes > 0) {
+        return net->config.cache_bytes;
+    }
+    long own = sysconf(_SC_LEVEL2_CACHE_SIZE), shared = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    size_t bytes = (size_t)(own > 0 ? own : 0) * (size_t)kernel_threads(net->kernel) +
+                   (size_t)(shared > 0 ? shared : 0) / 2;
+    return bytes > 0 ? bytes : UNKNOWN_CACHE_BYTES;
+}
+
+static enum stn_status segments_create(struct nn_net *net)
+{
+    int nodes = net->graph.node_count;
+    net->segments = calloc((size_t)(2 * nodes + 1), sizeof(*net->segments));
+    if (!net->segments) {
+        return stn_fail(STN_ERR_NO_MEMORY, "out of memory while planning the network");
+    }
+    net->segment_count = nn_segments_cut(&net->graph, cache_bytes(net), net->segments);
+    for (int s = 0; s < net->segment_count; s++) {
+        const struct nn_segment *segment = &net->segments[s];
+        for (int n = segment->first; n < segment->end; n++) {
+            net->calls[n].strip = segment->strip;
+        }
+        if (segment->right >= 0) {
+            net->calls[segment->right].strip = net->config.micro_batch;
+        }
+    }
+    return STN_OK;
+}
+
+// The output of a gathering node need not be kept when everybody who reads it, forward or backward,
+// stands in the segment that begins with the node: there it is computed again from the node's input,
+// which is kept anyway.
+static bool is_made_again(const struct nn_net *net, const struct nn_segment *segment)
+{
+    const struct nn_graph *g = &net->graph;
+    const struct nn_node *node = &g->nodes[segment->left];
+    bool read = false;
+    if (node->inputs > 1 || node->y == g->logits ||
+        (kernel_op_traits(net->calls[segment->left].op)->backward_reads & KERNEL_READS_Y)) {
+        return false;
+    }
+    for (int n = 0; n < g->node_count; n++) {
+        for (int i = 0; i < g->nodes[n].inputs; i++) {
+            if (g->nodes[n].x[i] != node->y) {
+                continue;
+            }
+            if (n < segment->first || n >= segment->end) {
+                return false;
+            }
+            read = read || (kernel_op_traits(net->calls[n].op)->backward_reads & KERNEL_READS_X);
+        }
+    }
+    return read;
+}
+
+static enum stn_status program_create(struct nn_net *net, const struct nn_gradient_need *need)
+{
+    size_t nodes = (size_t)net->graph.node_count;
+    bool *again = calloc(nodes, sizeof(bool)), *learns = calloc(nodes, sizeof(bool));
+    enum stn_status status = STN_ERR_NO_MEMORY;
+    if (!again || !learns) {
+        status = stn_fail(status, "out of memory while planning the network");
+        goto out_free;
+    }
+    for (int s = 0; s < net->segment_count; s++) {
+        if (net->segments[s].left >= 0) {
+            again[net->segments[s].left] = is_made_again(net, &net->segments[s]);
+        }
+    }
+    for (size_t n = 0; n < nodes; n++) {
+        learns[n] = need->value[net->graph.nodes[n].y];
+    }
+    status = nn_program_create(&net->graph, net->segments, net->segment_count, again,
+                               net->config.inference ? NULL : learns, &net->program);
+out_free:
+    free(again);
+    free(learns);
+    return status;
 }
 
 // ---- create, destroy --------------------------------------------------------------------------
@@ -161,6 +251,8 @@ static enum stn_status graph_create(struct nn_net *net)
     const struct nn_net_config *c = &net->config;
     nn_graph_init(g, c->micro_batch, c->no_dropout);
     net->image = nn_input(g, c->shape.channels, c->shape.image_size);
+    net->image_floats =
+        kernel_tensor_row_floats((struct kernel_tensor){nn_shape(g, net->image), KERNEL_NCHW});
     nn_output(g, nn_model_of(c->model)->build(g, net->image, c->shape.classes));
     return nn_graph_status(g);
 }
@@ -178,8 +270,8 @@ static enum stn_status net_plan(struct nn_net *net)
         goto out_need;
     }
     gradient_need_find(net, &need);
-    status = ops_create(net, &need);
-    if (status == STN_OK) {
+    if ((status = segments_create(net)) == STN_OK && (status = ops_create(net, &need)) == STN_OK &&
+        (status = program_create(net, &need)) == STN_OK) {
         status = nn_net_memory_create(net, &need);
     }
 out_need:
@@ -220,6 +312,8 @@ void nn_net_destroy(struct nn_net *net)
         kernel_op_destroy(net->calls[n].op);
     }
     nn_net_memory_destroy(net);
+    nn_program_destroy(&net->program);
+    free(net->segments);
     free(net->calls);
     free(net->tensors);
     nn_graph_fini(&net->graph);
@@ -237,10 +331,10 @@ struct stn_model_cost nn_net_cost(const struct nn_net *net)
 {
     int64_t macs = 0;
     for (int n = 0; n < net->graph.node_count; n++) {
-        macs += kernel_op_traits(net->calls[n].op)->macs;
+        macs += kernel_op_traits(net->calls[n].op)->macs / net->calls[n].strip;
     }
     return (struct stn_model_cost){.parameters = net->parameter_elements,
-                                   .macs = macs / net->config.micro_batch,
+                                   .macs = macs,
                                    .activation_bytes = net->activation_bytes,
                                    .micro_batch = net->config.micro_batch};
 }

@@ -29,9 +29,10 @@ struct nn_net_config {
     struct stn_model_shape shape;
     int micro_batch;
     float label_smoothing;
-    bool inference;  // evaluation only: no gradients, no backward memory
-    bool no_dropout; // train without dropout: what comparisons with other programs need
-    bool plan_only;  // shapes, costs and memory plan; cannot run
+    size_t cache_bytes; // what one strip of samples should fit into; 0: this machine's
+    bool inference;     // evaluation only: no gradients, no backward memory
+    bool no_dropout;    // train without dropout: what comparisons with other programs need
+    bool plan_only;     // shapes, costs and memory plan; cannot run
 };
 
 enum nn_tensor_kind { NN_PARAMETER, NN_BUFFER };

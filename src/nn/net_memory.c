@@ -9,32 +9,44 @@
 
 enum { TENSOR_ALIGNMENT = 16 }; // floats: tensors begin on cache lines
 
-// Indices into the planned buffers; −1: has none (the image; a value without gradient).
-struct buffer_map {
-    struct nn_plan_buffer *buffers;
-    int count;
-    int *activation, *gradient;                      // [values]
-    int *saved, *scratch_forward, *scratch_backward; // [nodes]
+// What the planner knows of a buffer before it gets its place.
+struct need {
+    size_t row_bytes, fixed_bytes; // bytes of one sample, or in all
+    int first, last;               // times
 };
 
-static int buffer_new(struct buffer_map *map, size_t bytes, int first, int last)
+// Indices into needs; −1: has none (the image; a value without gradient).
+struct layout {
+    const struct nn_net *net;
+    struct need *needs;
+    int count;
+    int *activation[NN_DIRECTIONS], *gradient;   // [values]
+    int *saved, *scratch[NN_ACTS];               // [nodes]
+    int *block;                                  // [moments] which block a time is in
+    bool *activation_crosses, *gradient_crosses; // [values] lives beyond one block
+};
+
+static int need_new(struct layout *l, size_t row_bytes, size_t fixed_bytes, int time)
 {
-    map->buffers[map->count] =
-        (struct nn_plan_buffer){.bytes = bytes, .first = first, .last = last};
-    return map->count++;
+    l->needs[l->count] = (struct need){row_bytes, fixed_bytes, time, time};
+    return l->count++;
 }
 
-static void buffer_use(struct buffer_map *map, int buffer, int time)
+static void need_use(struct layout *l, int need, int time)
 {
-    if (buffer >= 0 && map->buffers[buffer].last < time) {
-        map->buffers[buffer].last = time;
+    if (need >= 0) {
+        l->needs[need].last = time;
     }
 }
 
-// Times: node n runs forward at n, the loss at N, node n backward at 2N − n.
-static int backward_time(const struct nn_net *net, int n)
+static bool need_crosses(const struct layout *l, int need)
 {
-    return 2 * net->graph.node_count - n;
+    return need >= 0 && l->block[l->needs[need].first] != l->block[l->needs[need].last];
+}
+
+static size_t value_row_bytes(const struct layout *l, nn_value v)
+{
+    return kernel_tensor_row_floats(l->net->tensors[v]) * sizeof(float);
 }
 
 static int consumers(const struct nn_graph *g, nn_value v)
@@ -49,106 +61,147 @@ static int consumers(const struct nn_graph *g, nn_value v)
 }
 
 // Whether node n may write its output over its first input.
-static bool may_overwrite_input(const struct nn_net *net, int n)
+static bool may_overwrite_input(const struct layout *l, int n)
 {
-    const struct nn_graph *g = &net->graph;
-    nn_value x = g->nodes[n].x[0];
-    const struct kernel_op_traits *traits = kernel_op_traits(net->calls[n].op);
+    const struct nn_graph *g = &l->net->graph;
+    nn_value x = g->nodes[n].x[0], y = g->nodes[n].y;
+    const struct kernel_op_traits *traits = kernel_op_traits(l->net->calls[n].op);
     int producer = g->values[x].producer;
-    if (!traits->forward_in_place || producer < 0 || consumers(g, x) != 1) {
+    if (!traits->forward_in_place || producer < 0 || consumers(g, x) != 1 ||
+        l->activation_crosses[x] != l->activation_crosses[y]) {
         return false;
     }
-    bool backward_runs = !net->config.inference;
-    unsigned produced = kernel_op_traits(net->calls[producer].op)->backward_reads;
-    return !backward_runs ||
+    unsigned produced = kernel_op_traits(l->net->calls[producer].op)->backward_reads;
+    return l->net->config.inference ||
            (!(traits->backward_reads & KERNEL_READS_X) && !(produced & KERNEL_READS_Y));
 }
 
-static void map_forward(struct nn_net *net, struct buffer_map *map)
+// An op that does not gather keeps something for backward for each strip.
+static size_t saved_stride(const struct kernel_op_traits *traits)
 {
-    const struct nn_graph *g = &net->graph;
-    for (int n = 0; n < g->node_count; n++) {
-        const struct nn_node *node = &g->nodes[n];
-        const struct kernel_op_traits *traits = kernel_op_traits(net->calls[n].op);
-        for (int i = 0; i < node->inputs; i++) {
-            buffer_use(map, map->activation[node->x[i]], n);
-        }
-        map->activation[node->y] = may_overwrite_input(net, n)
-                                       ? map->activation[node->x[0]]
-                                       : buffer_new(map, kernel_tensor_bytes(traits->y), n, n);
-        map->saved[n] = buffer_new(map, traits->saved_bytes, n, n);
-        map->scratch_forward[n] = buffer_new(map, traits->scratch_bytes, n, n);
-    }
-    buffer_use(map, map->activation[g->logits], g->node_count);
+    return (traits->saved_bytes + NN_PLAN_ALIGNMENT - 1) / NN_PLAN_ALIGNMENT * NN_PLAN_ALIGNMENT;
 }
 
-static void map_backward(struct nn_net *net, struct buffer_map *map,
-                         const struct nn_gradient_need *need)
+static void plan_forward(struct layout *l, int n, int time, enum nn_direction direction)
 {
-    const struct nn_graph *g = &net->graph;
-    map->gradient[g->logits] =
-        buffer_new(map, kernel_tensor_bytes(net->tensors[g->logits]), g->node_count, g->node_count);
-    for (int n = g->node_count - 1; n >= 0; n--) {
-        const struct nn_node *node = &g->nodes[n];
-        const struct kernel_op_traits *traits = kernel_op_traits(net->calls[n].op);
-        int now = backward_time(net, n);
-        if (!need->value[node->y]) {
-            continue;
+    const struct nn_node *node = &l->net->graph.nodes[n];
+    const struct kernel_op_traits *traits = kernel_op_traits(l->net->calls[n].op);
+    for (int i = 0; i < node->inputs; i++) {
+        need_use(l, l->activation[direction][node->x[i]], time);
+    }
+    int y = direction == NN_FORWARD && may_overwrite_input(l, n)
+                ? l->activation[direction][node->x[0]]
+                : need_new(l, value_row_bytes(l, node->y), 0, time);
+    l->activation[direction][node->y] = y;
+    if (direction == NN_FORWARD) {
+        l->activation[NN_BACKWARD][node->y] = y;
+        if (!traits->gathers) {
+            size_t strips = (size_t)(l->net->config.micro_batch / l->net->calls[n].strip);
+            l->saved[n] = need_new(l, 0, strips * saved_stride(traits), time);
         }
-        buffer_use(map, map->saved[n], now);
-        map->scratch_backward[n] = buffer_new(map, traits->scratch_bytes, now, now);
-        buffer_use(map, map->gradient[node->y], now);
-        if (traits->backward_reads & KERNEL_READS_Y) {
-            buffer_use(map, map->activation[node->y], now);
+    }
+    need_use(l, l->saved[n], time);
+}
+
+static void plan_forward_gather(struct layout *l, int n, int time)
+{
+    const struct kernel_op_traits *traits = kernel_op_traits(l->net->calls[n].op);
+    need_use(l, l->activation[NN_FORWARD][l->net->graph.nodes[n].x[0]], time);
+    l->saved[n] = need_new(l, 0, traits->saved_bytes, time);
+}
+
+static void plan_backward_reads(struct layout *l, int n, int time)
+{
+    const struct nn_node *node = &l->net->graph.nodes[n];
+    unsigned reads = kernel_op_traits(l->net->calls[n].op)->backward_reads;
+    for (int i = 0; i < node->inputs && (reads & KERNEL_READS_X); i++) {
+        need_use(l, l->activation[NN_BACKWARD][node->x[i]], time);
+    }
+    if (reads & KERNEL_READS_Y) {
+        need_use(l, l->activation[NN_BACKWARD][node->y], time);
+    }
+    need_use(l, l->saved[n], time);
+    need_use(l, l->gradient[node->y], time);
+}
+
+static void plan_backward(struct layout *l, int n, int time, const struct nn_gradient_need *need)
+{
+    const struct nn_node *node = &l->net->graph.nodes[n];
+    const struct kernel_op_traits *traits = kernel_op_traits(l->net->calls[n].op);
+    plan_backward_reads(l, n, time);
+    for (int i = 0; i < node->inputs; i++) {
+        nn_value v = node->x[i];
+        enum kernel_dx mode = nn_net_dx_mode(node, n, i, need);
+        if (mode == KERNEL_DX_WRITE) {
+            bool in_place = i == traits->in_place_input &&
+                            l->gradient_crosses[v] == l->gradient_crosses[node->y];
+            l->gradient[v] =
+                in_place ? l->gradient[node->y] : need_new(l, value_row_bytes(l, v), 0, time);
         }
-        for (int i = 0; i < node->inputs; i++) {
-            nn_value v = node->x[i];
-            if (traits->backward_reads & KERNEL_READS_X) {
-                buffer_use(map, map->activation[v], now);
-            }
-            enum kernel_dx mode = nn_net_dx_mode(node, n, i, need);
-            if (mode == KERNEL_DX_WRITE) {
-                map->gradient[v] =
-                    i == traits->in_place_input
-                        ? map->gradient[node->y]
-                        : buffer_new(map, kernel_tensor_bytes(net->tensors[v]), now, now);
-            }
-            if (mode != KERNEL_DX_NONE) {
-                buffer_use(map, map->gradient[v], now);
-            }
+        if (mode != KERNEL_DX_NONE) {
+            need_use(l, l->gradient[v], time);
         }
     }
 }
 
-static enum stn_status buffer_map_init(struct buffer_map *map, const struct nn_graph *g)
+// Walks the program once and notes who needs what when.
+static void layout_walk(struct layout *l, const struct nn_gradient_need *need)
 {
-    size_t values = (size_t)g->value_count, nodes = (size_t)g->node_count;
-    *map = (struct buffer_map){
-        .buffers = calloc(2 * values + 3 * nodes + 1, sizeof(*map->buffers)),
-        .activation = malloc(values * sizeof(int)),
-        .gradient = malloc(values * sizeof(int)),
-        .saved = malloc(nodes * sizeof(int)),
-        .scratch_forward = malloc(nodes * sizeof(int)),
-        .scratch_backward = malloc(nodes * sizeof(int)),
+    const struct nn_program *p = &l->net->program;
+    nn_value logits = l->net->graph.logits;
+    l->count = 0;
+    for (int time = 0; time < p->moment_count; time++) {
+        int n = p->moments[time].node;
+        if (n >= 0) {
+            size_t scratch = kernel_op_traits(l->net->calls[n].op)->scratch_bytes;
+            l->scratch[p->moments[time].act][n] = need_new(l, 0, scratch, time);
+        }
+        switch (p->moments[time].act) {
+        case NN_ACT_FORWARD_GATHER: plan_forward_gather(l, n, time); break;
+        case NN_ACT_FORWARD: plan_forward(l, n, time, NN_FORWARD); break;
+        case NN_ACT_AGAIN: plan_forward(l, n, time, NN_BACKWARD); break;
+        case NN_ACT_LOSS:
+            need_use(l, l->activation[NN_FORWARD][logits], time);
+            l->gradient[logits] = need_new(l, value_row_bytes(l, logits), 0, time);
+            break;
+        case NN_ACT_BACKWARD: plan_backward(l, n, time, need); break;
+        case NN_ACT_BACKWARD_GATHER: plan_backward_reads(l, n, time); break;
+        case NN_ACTS: break;
+        }
+    }
+}
+
+// Sharing a buffer in place is decided by who lives beyond its block, which the first walk finds out.
+static void layout_plan(struct layout *l, const struct nn_gradient_need *need)
+{
+    const struct nn_program *p = &l->net->program;
+    for (int b = 0; b < p->block_count; b++) {
+        for (int t = p->blocks[b].first; t < p->blocks[b].end; t++) {
+            l->block[t] = b;
+        }
+    }
+    layout_walk(l, need);
+    for (nn_value v = 0; v < l->net->graph.value_count; v++) {
+        l->activation_crosses[v] = need_crosses(l, l->activation[NN_FORWARD][v]);
+        l->gradient_crosses[v] = need_crosses(l, l->gradient[v]);
+    }
+    layout_walk(l, need);
+}
+
+// A buffer that crosses blocks holds all samples and is there while any strip of its blocks runs; one
+// that does not holds a strip, between its own moments only.
+static struct nn_plan_buffer need_place(const struct layout *l, const struct need *need)
+{
+    const struct nn_program *p = &l->net->program;
+    const struct nn_block *from = &p->blocks[l->block[need->first]];
+    const struct nn_block *to = &p->blocks[l->block[need->last]];
+    bool crosses = from != to;
+    size_t samples = (size_t)(crosses ? l->net->config.micro_batch : from->strip);
+    return (struct nn_plan_buffer){
+        .bytes = need->fixed_bytes + need->row_bytes * samples,
+        .first = crosses ? from->first : need->first,
+        .last = crosses ? to->end - 1 : need->last,
     };
-    if (!map->buffers || !map->activation || !map->gradient || !map->saved ||
-        !map->scratch_forward || !map->scratch_backward) {
-        return stn_fail(STN_ERR_NO_MEMORY, "out of memory while planning the network");
-    }
-    memset(map->activation, -1, values * sizeof(int));
-    memset(map->gradient, -1, values * sizeof(int));
-    memset(map->scratch_backward, -1, nodes * sizeof(int));
-    return STN_OK;
-}
-
-static void buffer_map_fini(struct buffer_map *map)
-{
-    free(map->buffers);
-    free(map->activation);
-    free(map->gradient);
-    free(map->saved);
-    free(map->scratch_forward);
-    free(map->scratch_backward);
 }
 
 static enum stn_status flat_create(struct nn_flat *flat, size_t count)
@@ -219,26 +272,26 @@ out_free:
     return status;
 }
 
-// ---- pointers
-// -----------------------------------------------------------------------------------------------
+// ---- pointers -----------------------------------------------------------------------------------
 
-static void *buffer_at(const struct nn_net *net, const struct buffer_map *map, int buffer)
+static char *place_of(const struct nn_net *net, const struct nn_plan_buffer *places, int need)
 {
-    return buffer < 0 ? NULL : (char *)net->activations + map->buffers[buffer].offset;
+    return need < 0 ? NULL : (char *)net->activations + places[need].offset;
 }
 
-static void call_wire(struct nn_net *net, const struct buffer_map *map, int n,
-                      const struct nn_gradient_need *need)
+static struct nn_rows rows_of(const struct layout *l, const struct nn_plan_buffer *places, int need)
+{
+    return (struct nn_rows){
+        .base = place_of(l->net, places, need),
+        .row_bytes = need_crosses(l, need) ? l->needs[need].row_bytes : 0,
+    };
+}
+
+static void call_wire_tensors(struct nn_net *net, int n)
 {
     const struct nn_node *node = &net->graph.nodes[n];
     const struct nn_tensor *tensors = net->graph.tensors;
     struct nn_call *call = &net->calls[n];
-    for (int i = 0; i < node->inputs; i++) {
-        call->x[i] = buffer_at(net, map, map->activation[node->x[i]]);
-        if (nn_net_dx_mode(node, n, i, need) != KERNEL_DX_NONE) {
-            call->dx[i] = buffer_at(net, map, map->gradient[node->x[i]]);
-        }
-    }
     for (int i = 0; i < node->params; i++) {
         size_t offset = tensors[node->param[i]].offset;
         call->params[i] = net->parameters.data + offset;
@@ -250,16 +303,40 @@ static void call_wire(struct nn_net *net, const struct buffer_map *map, int n,
         call->buffer_sums[i] = net->buffer_sums.data ? net->buffer_sums.data + offset : NULL;
     }
     call->io = (struct kernel_io){
-        .x = call->x,
-        .y = buffer_at(net, map, map->activation[node->y]),
-        .dy = buffer_at(net, map, map->gradient[node->y]),
-        .dx = call->dx,
+        .x = call->x_now,
+        .dx = call->dx_now,
         .params = call->params,
         .param_grads = call->param_grads,
         .buffers = call->buffers,
         .buffer_sums = call->buffer_sums,
-        .saved = buffer_at(net, map, map->saved[n]),
     };
+}
+
+static void call_wire(struct nn_net *net, const struct layout *l,
+                      const struct nn_plan_buffer *places, int n,
+                      const struct nn_gradient_need *need)
+{
+    const struct nn_node *node = &net->graph.nodes[n];
+    const struct kernel_op_traits *traits = kernel_op_traits(net->calls[n].op);
+    struct nn_call *call = &net->calls[n];
+    call_wire_tensors(net, n);
+    for (int d = NN_FORWARD; d < NN_DIRECTIONS; d++) {
+        for (int i = 0; i < node->inputs; i++) {
+            call->x[d][i] = rows_of(l, places, l->activation[d][node->x[i]]);
+        }
+        call->y[d] = rows_of(l, places, l->activation[d][node->y]);
+    }
+    for (int act = 0; act < NN_ACTS; act++) {
+        call->scratch[act] = place_of(net, places, l->scratch[act][n]);
+    }
+    for (int i = 0; i < node->inputs; i++) {
+        if (nn_net_dx_mode(node, n, i, need) != KERNEL_DX_NONE) {
+            call->dx[i] = rows_of(l, places, l->gradient[node->x[i]]);
+        }
+    }
+    call->dy = rows_of(l, places, l->gradient[node->y]);
+    call->saved = place_of(net, places, l->saved[n]);
+    call->saved_strip_bytes = traits->gathers ? 0 : saved_stride(traits);
 }
 
 static enum stn_status parameters_create(struct nn_net *net)
@@ -279,21 +356,69 @@ static enum stn_status parameters_create(struct nn_net *net)
     return status == STN_OK ? flat_create(&net->buffer_sums, buffers) : status;
 }
 
-static enum stn_status activations_create(struct nn_net *net, const struct nn_gradient_need *need)
+static enum stn_status layout_init(struct layout *l, const struct nn_net *net)
 {
-    const struct nn_graph *g = &net->graph;
-    struct buffer_map map;
-    enum stn_status status = buffer_map_init(&map, g);
-    if (status != STN_OK) {
-        goto out_map;
+    size_t values = (size_t)net->graph.value_count, nodes = (size_t)net->graph.node_count;
+    size_t moments = (size_t)net->program.moment_count;
+    // Each moment makes at most an output, scratch, saved state, and a gradient per input.
+    *l = (struct layout){
+        .net = net,
+        .needs = calloc(moments * (3 + KERNEL_INPUTS_MAX), sizeof(*l->needs)),
+        .activation = {malloc(values * sizeof(int)), malloc(values * sizeof(int))},
+        .gradient = malloc(values * sizeof(int)),
+        .saved = malloc(nodes * sizeof(int)),
+        .block = calloc(moments, sizeof(int)),
+        .activation_crosses = calloc(values, sizeof(bool)),
+        .gradient_crosses = calloc(values, sizeof(bool)),
+    };
+    if (!l->needs || !l->activation[0] || !l->activation[1] || !l->gradient || !l->saved ||
+        !l->block || !l->activation_crosses || !l->gradient_crosses) {
+        return stn_fail(STN_ERR_NO_MEMORY, "out of memory while planning the network");
     }
-    map_forward(net, &map);
-    if (!net->config.inference) {
-        map_backward(net, &map, need);
+    for (int d = NN_FORWARD; d < NN_DIRECTIONS; d++) {
+        memset(l->activation[d], -1, values * sizeof(int));
     }
-    net->activation_bytes = nn_memory_plan(map.buffers, map.count);
+    for (int act = 0; act < NN_ACTS; act++) {
+        l->scratch[act] = malloc(nodes * sizeof(int));
+        if (!l->scratch[act]) {
+            return stn_fail(STN_ERR_NO_MEMORY, "out of memory while planning the network");
+        }
+        memset(l->scratch[act], -1, nodes * sizeof(int));
+    }
+    memset(l->gradient, -1, values * sizeof(int));
+    memset(l->saved, -1, nodes * sizeof(int));
+    return STN_OK;
+}
+
+static void layout_fini(struct layout *l)
+{
+    free(l->needs);
+    free(l->activation[0]);
+    free(l->activation[1]);
+    free(l->gradient);
+    free(l->saved);
+    for (int act = 0; act < NN_ACTS; act++) {
+        free(l->scratch[act]);
+    }
+    free(l->block);
+    free(l->activation_crosses);
+    free(l->gradient_crosses);
+}
+
+static enum stn_status block_create(struct nn_net *net, const struct layout *l,
+                                    const struct nn_gradient_need *need)
+{
+    struct nn_plan_buffer *places = calloc((size_t)l->count, sizeof(*places));
+    if (!places) {
+        return stn_fail(STN_ERR_NO_MEMORY, "out of memory while planning the network");
+    }
+    for (int i = 0; i < l->count; i++) {
+        places[i] = need_place(l, &l->needs[i]);
+    }
+    enum stn_status status = STN_OK;
+    net->activation_bytes = nn_memory_plan(places, l->count);
     if (net->config.plan_only) {
-        goto out_map;
+        goto out_places;
     }
     net->activations = base_pages_alloc(net->activation_bytes);
     if (!net->activations) {
@@ -301,17 +426,28 @@ static enum stn_status activations_create(struct nn_net *net, const struct nn_gr
                           "out of memory: %zu MB for the activations of %d images; "
                           "use a smaller --micro-batch",
                           net->activation_bytes >> 20, net->config.micro_batch);
-        goto out_map;
+        goto out_places;
     }
-    for (int n = 0; n < g->node_count; n++) {
-        call_wire(net, &map, n, need);
-        net->calls[n].scratch[0] = buffer_at(net, &map, map.scratch_forward[n]);
-        net->calls[n].scratch[1] = buffer_at(net, &map, map.scratch_backward[n]);
+    for (int n = 0; n < net->graph.node_count; n++) {
+        call_wire(net, l, places, n, need);
     }
-    net->logits = buffer_at(net, &map, map.activation[g->logits]);
-    net->dlogits = buffer_at(net, &map, map.gradient[g->logits]);
-out_map:
-    buffer_map_fini(&map);
+    nn_value logits = net->graph.logits;
+    net->logits = (float *)(void *)place_of(net, places, l->activation[NN_FORWARD][logits]);
+    net->dlogits = (float *)(void *)place_of(net, places, l->gradient[logits]);
+out_places:
+    free(places);
+    return status;
+}
+
+static enum stn_status activations_create(struct nn_net *net, const struct nn_gradient_need *need)
+{
+    struct layout layout;
+    enum stn_status status = layout_init(&layout, net);
+    if (status == STN_OK) {
+        layout_plan(&layout, need);
+        status = block_create(net, &layout, need);
+    }
+    layout_fini(&layout);
     return status;
 }
 

@@ -1,24 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a net holds, for the files that make it (net.c) and run it (run.c).
+// What a net holds, for the files that make it (net.c, net_memory.c) and run it (run.c).
 #ifndef NN_NET_STATE_H
 #define NN_NET_STATE_H
 
 #include "nn/graph.h"
+#include "nn/program.h"
 
-enum nn_direction { NN_FORWARD, NN_BACKWARD };
+enum nn_direction { NN_FORWARD, NN_BACKWARD, NN_DIRECTIONS };
 
-// A node made runnable: its op, and all the pointers its calls need. Only the image, phase, rows
-// and keys change from run to run.
+// Where samples lie: base + sample · row_bytes. What lives and dies within a segment has room for
+// one strip only (row_bytes 0): the same memory serves all strips and stays in the cache.
+struct nn_rows {
+    char *base;
+    size_t row_bytes;
+};
+
+// A node made runnable: its op, and where everything is that its calls need.
 struct nn_call {
     struct kernel_op *op;
-    struct kernel_io io;
-    const float *x[KERNEL_INPUTS_MAX];
-    float *dx[KERNEL_INPUTS_MAX];
+    int strip;           // samples that the op is planned for
+    struct kernel_io io; // filled in for each call
+    struct nn_rows x[NN_DIRECTIONS][KERNEL_INPUTS_MAX], dx[KERNEL_INPUTS_MAX];
+    struct nn_rows y[NN_DIRECTIONS], dy;
+    char *saved;
+    size_t saved_strip_bytes; // 0 where one serves all strips
+    void *scratch[NN_ACTS];
+    // What io points to.
+    const float *x_now[KERNEL_INPUTS_MAX];
+    float *dx_now[KERNEL_INPUTS_MAX];
     const float *params[KERNEL_PARAMS_MAX];
     float *param_grads[KERNEL_PARAMS_MAX];
     const float *buffers[KERNEL_BUFFERS_MAX];
     float *buffer_sums[KERNEL_BUFFERS_MAX];
-    void *scratch[2]; // by nn_direction
 };
 
 // A flat array in pages of its own.
@@ -32,8 +45,12 @@ struct nn_net {
     struct kernel *kernel;
     struct nn_graph graph;
     nn_value image;
+    size_t image_floats; // of one sample
+    struct nn_segment *segments;
+    int segment_count;
+    struct nn_program program;
     struct nn_call *calls;         // [nodes]
-    struct kernel_tensor *tensors; // [values] shapes with the layouts chosen
+    struct kernel_tensor *tensors; // [values] shapes of one sample, with the layouts chosen
     int parameter_tensors;         // graph.tensors is sorted: parameters, then buffers
     struct nn_flat parameters, gradient_sums, buffers, buffer_sums;
     int64_t parameter_elements; // without alignment gaps

@@ -9,50 +9,103 @@ struct run {
     enum kernel_phase phase;
     const float *images;
     const uint64_t *row_keys;
-    int rows;
+    int rows; // real samples in the micro-batch
 };
 
-static void call_begin(struct nn_net *net, int n, const struct run *run,
-                       enum nn_direction direction)
+static float *row_at(struct nn_rows rows, int sample)
 {
+    return (float *)(void *)(rows.base + (size_t)sample * rows.row_bytes);
+}
+
+// Points the call at one strip.
+static const struct kernel_io *call_begin(struct nn_net *net, const struct nn_moment *moment,
+                                          const struct run *run, int strip, int samples)
+{
+    int n = moment->node;
+    enum nn_direction direction =
+        moment->act < NN_ACT_LOSS && moment->act != NN_ACT_AGAIN ? NN_FORWARD : NN_BACKWARD;
     struct nn_call *call = &net->calls[n];
     const struct nn_node *node = &net->graph.nodes[n];
-    call->io.phase = run->phase;
-    call->io.rows = run->rows;
-    call->io.row_keys = run->row_keys;
-    call->io.scratch = call->scratch[direction];
+    int first = strip * samples, left = run->rows - first;
     for (int i = 0; i < node->inputs; i++) {
-        if (node->x[i] == net->image) {
-            call->x[i] = run->images;
+        call->x_now[i] = node->x[i] == net->image ? run->images + (size_t)first * net->image_floats
+                                                  : row_at(call->x[direction][i], first);
+        call->dx_now[i] = call->dx[i].base ? row_at(call->dx[i], first) : NULL;
+    }
+    struct kernel_io *io = &call->io;
+    io->phase = run->phase;
+    io->samples = samples;
+    io->rows = left < samples ? left : samples;
+    io->strip = strip;
+    io->strips = (run->rows + samples - 1) / samples;
+    io->row_keys = run->row_keys ? run->row_keys + first : NULL;
+    io->y = row_at(call->y[direction], first);
+    io->dy = call->dy.base ? row_at(call->dy, first) : NULL;
+    io->saved = call->saved + (size_t)strip * call->saved_strip_bytes;
+    io->scratch = call->scratch[moment->act];
+    return io;
+}
+
+static enum stn_status moment_run(struct nn_net *net, const struct nn_moment *moment,
+                                  const struct run *run, int strip, int samples)
+{
+    if (moment->act == NN_ACT_LOSS) {
+        return STN_OK;
+    }
+    struct kernel_op *op = net->calls[moment->node].op;
+    const struct kernel_io *io = call_begin(net, moment, run, strip, samples);
+    switch (moment->act) {
+    case NN_ACT_FORWARD:
+    case NN_ACT_AGAIN: return kernel_op_forward(op, io);
+    case NN_ACT_BACKWARD: return kernel_op_backward(op, io);
+    case NN_ACT_BACKWARD_GATHER: kernel_op_backward_gather(op, io); break;
+    case NN_ACT_FORWARD_GATHER:
+        if (run->phase == KERNEL_TRAIN) {
+            kernel_op_forward_gather(op, io);
+        }
+        break;
+    case NN_ACT_LOSS:
+    case NN_ACTS: break;
+    }
+    return STN_OK;
+}
+
+// Strip after strip through the moments of a block; strips without a real sample are left out.
+static enum stn_status block_run(struct nn_net *net, const struct nn_block *block,
+                                 const struct run *run)
+{
+    int strips = (run->rows + block->strip - 1) / block->strip;
+    for (int strip = 0; strip < strips; strip++) {
+        for (int m = block->first; m < block->end; m++) {
+            enum stn_status status =
+                moment_run(net, &net->program.moments[m], run, strip, block->strip);
+            if (status != STN_OK) {
+                return status;
+            }
         }
     }
+    return STN_OK;
+}
+
+static enum stn_status blocks_run(struct nn_net *net, int first, int end, const struct run *run)
+{
+    for (int b = first; b < end; b++) {
+        enum stn_status status = block_run(net, &net->program.blocks[b], run);
+        if (status != STN_OK) {
+            return status;
+        }
+    }
+    return STN_OK;
 }
 
 static enum stn_status forward(struct nn_net *net, const struct run *run)
 {
-    for (int n = 0; n < net->graph.node_count; n++) {
-        call_begin(net, n, run, NN_FORWARD);
-        enum stn_status status = kernel_op_forward(net->calls[n].op, &net->calls[n].io);
-        if (status != STN_OK) {
-            return status;
-        }
-    }
-    return STN_OK;
+    return blocks_run(net, 0, net->program.backward_block, run);
 }
 
 static enum stn_status backward(struct nn_net *net, const struct run *run)
 {
-    for (int n = net->graph.node_count - 1; n >= 0; n--) {
-        if (!net->calls[n].io.dy) {
-            continue; // nothing upstream learns
-        }
-        call_begin(net, n, run, NN_BACKWARD);
-        enum stn_status status = kernel_op_backward(net->calls[n].op, &net->calls[n].io);
-        if (status != STN_OK) {
-            return status;
-        }
-    }
-    return STN_OK;
+    return blocks_run(net, net->program.backward_block, net->program.block_count, run);
 }
 
 static void loss(struct nn_net *net, const int32_t *labels, int rows, float smoothing,

@@ -416,7 +416,9 @@ static void run_init(struct run *run, struct kernel *kernel)
     poison(run->saved, run->traits->saved_bytes);
     run->io = (struct kernel_io){
         .phase = run->how.phase,
+        .samples = run->x_tensor[0].shape.n,
         .rows = run->data->rows,
+        .strips = 1,
         .row_keys = run->data->row_keys,
         .x = run->x_at,
         .y = over_x ? run->x[0].at : run->y.at,
@@ -433,6 +435,7 @@ static void run_forward(struct run *run, struct op_result *out)
     const struct kernel_tensor t = run->traits->y;
     kernel_op_prepare(run->op, run->params_at);
     poison(run->scratch, run->traits->scratch_bytes);
+    kernel_op_forward_gather(run->op, &run->io);
     assert_int_equal(kernel_op_forward(run->op, &run->io), STN_OK);
     out->y = from_layout(run->c, "y", t, (struct op_array){run->io.y, kernel_tensor_floats(t)});
     for (int i = 0; i < KERNEL_BUFFERS_MAX; i++)
@@ -451,6 +454,7 @@ static void run_backward(struct run *run, struct op_result *out)
     run->io.dy = run->dy.at;
     run->io.dx = run->dx_at;
     run->io.param_grads = run->grads_at;
+    kernel_op_backward_gather(run->op, &run->io);
     assert_int_equal(kernel_op_backward(run->op, &run->io), STN_OK);
     for (int i = 0; i < run->inputs; i++) {
         const struct kernel_tensor t = run->x_tensor[i];

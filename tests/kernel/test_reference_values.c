@@ -42,6 +42,9 @@ static struct kernel_op *create(void **state, struct op_case c)
 static void run_forward(struct kernel_op *op, const struct kernel_io *io)
 {
     kernel_op_prepare(op, io->params);
+    if (io->phase == KERNEL_TRAIN) {
+        kernel_op_forward_gather(op, io);
+    }
     assert_int_equal(kernel_op_forward(op, io), STN_OK);
 }
 
@@ -76,11 +79,13 @@ static void batchnorm_by_hand(void **state)
     // Two samples of one pixel, and a third that is not real.
     const float x[3] = {1, 5, 100}, gamma[1] = {2}, beta[1] = {1};
     float y[3], mean_sum[1] = {10}, variance_sum[1] = {20};
-    double saved[2];
+    double saved[8];
     const struct kernel_batchnorm d = {.x = op_map(3, 1, 1, 1), .epsilon = 1e-12f};
     struct kernel_op *op = create(state, (struct op_case){OP_BATCHNORM, .batchnorm = d});
     assert_true(kernel_op_traits(op)->saved_bytes <= sizeof saved);
-    struct kernel_io io = {.rows = 2,
+    struct kernel_io io = {.samples = 3,
+                           .rows = 2,
+                           .strips = 1,
                            .x = (const float *[]){x},
                            .y = y,
                            .params = (const float *[]){gamma, beta},
@@ -105,7 +110,9 @@ static void batchnorm_evaluates_with_running_statistics(void **state)
         .x = op_map(2, 1, 1, 1), .epsilon = 1e-12f, .activation = KERNEL_RELU};
     struct kernel_op *op = create(state, (struct op_case){OP_BATCHNORM, .batchnorm = d});
     const struct kernel_io io = {.phase = KERNEL_EVAL,
+                                 .samples = 2,
                                  .rows = 2,
+                                 .strips = 1,
                                  .x = (const float *[]){x},
                                  .y = y,
                                  .params = (const float *[]){gamma, beta},

@@ -22,7 +22,7 @@ void net_fixture_close(struct net_fixture *f);
 void net_fixture_train(struct net_fixture *f, int first, int rows,
                        struct kernel_loss_totals *totals);
 
-// max |a − b| ≤ tolerance · max |b|, for the tensor as a whole.
+// max |a − b| ≤ tolerance · max(|b|, 0.1), for the tensor as a whole.
 void assert_close(const float *a, const float *b, size_t count, double tolerance, const char *what);
 // The same for every parameter's gradient and every buffer sum of two nets.
 void assert_same_sums(struct nn_net *a, struct nn_net *b, double tolerance);

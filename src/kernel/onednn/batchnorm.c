@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch normalisation with residual and activation. Every chunk (one sample of one channel block)
-// gives its own partial sums, which are merged in the order of the samples: the result does not
-// depend on the number of threads. Where a channel block of the whole micro-batch fits the cache,
-// one thread takes it through both passes; otherwise all chunks go through the first pass before
-// any goes through the second.
+// Batch normalisation with residual and activation. Gathering measures every chunk (one sample of one
+// channel block) for itself and merges the chunks in the order of the samples, so the result does not
+// depend on the number of threads; the last strip settles what running needs: an affine map for each
+// channel.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,21 +15,24 @@ struct batchnorm {
     struct kernel_batchnorm desc;
     const struct simd_kernels *simd;
     struct onednn_chunks c;
-    bool past_cache; // an output too large to be found in the cache by its reader
 };
 
-// What one pass over a micro-batch works with. Arrays are [padded channels] but for the partial
-// sums.
+// Views of io->saved, shared by all strips; arrays are [padded channels]; and of io->scratch.
 struct pass {
     const struct batchnorm *bn;
     const struct kernel_io *io;
-    float *mean, *inverse, *scale, *shift; // saved by forward; scale = γ/σ, shift = β − mean·scale
-    float *line[3];                        // backward: dx = a·dz + b·(x − mean) + c
-    double *first, *second; // [blocks][n][block]: mean and M2, or Σdz and Σdz·(x − mean)
+    double *rows;          // gathered so far
+    double *gathered[2];   // mean and M2, or Σdz and Σdz·(x − mean), of these rows
+    float *mean, *inverse; // of all rows
+    float *scale, *shift;  // y = act(scale·x + shift): scale = γ/σ, shift = β − mean·scale
+    float *line[3];        // dx = a·dz + b·(x − mean) + c
+    double *partial[2];    // in scratch: [blocks][samples][block], what each chunk gives
 };
 
 typedef void chunk_call(const struct pass *pass, int n, int b);
 typedef void block_call(const struct pass *pass, int b);
+
+enum { SAVED_DOUBLES = 2, SAVED_FLOATS = 7 };
 
 static size_t padded(const struct batchnorm *bn)
 {
@@ -39,70 +41,78 @@ static size_t padded(const struct batchnorm *bn)
 
 static struct pass pass_begin(const struct batchnorm *bn, const struct kernel_io *io)
 {
-    struct pass p = {.bn = bn, .io = io};
-    size_t channels = padded(bn), partials = channels * (size_t)bn->c.n;
-    float *saved = io->saved;
-    p.mean = saved;
-    p.inverse = saved + channels;
-    p.scale = saved + 2 * channels;
-    p.shift = saved + 3 * channels;
-    p.first = io->scratch;
-    p.second = p.first + partials;
+    size_t channels = padded(bn);
+    double *doubles = io->saved;
+    struct pass p = {.bn = bn, .io = io, .rows = doubles};
+    p.gathered[0] = doubles + SIMD_BLOCK_MAX; // keeps the arrays aligned
+    p.gathered[1] = p.gathered[0] + channels;
+    float *floats = (float *)(p.gathered[1] + channels);
+    p.mean = floats;
+    p.inverse = floats + channels;
+    p.scale = floats + 2 * channels;
+    p.shift = floats + 3 * channels;
     for (int i = 0; i < 3; i++) {
-        p.line[i] = (float *)(p.second + partials) + (size_t)i * channels;
+        p.line[i] = floats + (size_t)(4 + i) * channels;
     }
+    p.partial[0] = io->scratch;
+    p.partial[1] = p.partial[0] + channels * (size_t)io->samples;
     return p;
 }
 
-static double *partial_at(const struct batchnorm *bn, double *partials, int n, int b)
+static size_t saved_bytes(const struct batchnorm *bn)
 {
-    return partials + ((size_t)b * (size_t)bn->c.n + (size_t)n) * (size_t)bn->c.block;
+    return SIMD_BLOCK_MAX * sizeof(double) +
+           padded(bn) * (SAVED_DOUBLES * sizeof(double) + SAVED_FLOATS * sizeof(float));
 }
 
-// One block after the other is best when the second pass finds the data in the cache and the blocks
-// share out evenly.
-static bool by_block(const struct batchnorm *bn, int tensors)
+static double *partial_at(const struct pass *p, int which, int n, int b)
 {
-    int threads = bn->engine->threads, rounds = (bn->c.blocks + threads - 1) / threads;
-    size_t bytes = (size_t)(tensors * threads * bn->c.n) * bn->c.floats * sizeof(float);
-    bool even = 10 * bn->c.blocks >= 9 * rounds * threads;
-    return even && bytes <= bn->engine->cache_bytes;
+    const struct batchnorm *bn = p->bn;
+    return p->partial[which] +
+           ((size_t)b * (size_t)p->io->samples + (size_t)n) * (size_t)bn->c.block;
 }
 
-// measure (every chunk that counts) → merge (every block) → finish (every chunk).
-static void sweep(const struct pass *p, int tensors, chunk_call *measure, block_call *merge,
-                  chunk_call *finish)
+// Every real chunk of the strip is measured; then every block is merged, and settled if this strip is
+// the last.
+static void gather(const struct pass *p, chunk_call *measure, block_call *merge, block_call *settle)
 {
     const struct onednn_chunks *c = &p->bn->c;
-    int rows = p->io->rows, team = onednn_team(p->bn->engine, c);
-    if (by_block(p->bn, tensors)) {
-#pragma omp parallel for schedule(static) num_threads(team)
-        for (int b = 0; b < c->blocks; b++) {
-            for (int n = 0; n < rows; n++) {
-                measure(p, n, b);
-            }
-            merge(p, b);
-            for (int n = c->n - 1; n >= 0; n--) {
-                finish(p, n, b);
-            }
-        }
-        return;
+    int rows = p->io->rows;
+    if (p->io->strip == 0) {
+        *p->rows = 0;
+        memset(p->gathered[0], 0, padded(p->bn) * sizeof(double));
+        memset(p->gathered[1], 0, padded(p->bn) * sizeof(double));
     }
-#pragma omp parallel num_threads(team)
+#pragma omp parallel num_threads(onednn_team(p->bn->engine, c))
     {
 #pragma omp for schedule(static)
         for (int i = 0; i < c->blocks * rows; i++) {
-            measure(p, i % rows, i / rows);
+            measure(p, i / c->blocks, i % c->blocks);
         }
 #pragma omp for schedule(static)
         for (int b = 0; b < c->blocks; b++) {
             merge(p, b);
-        }
-#pragma omp for schedule(static)
-        for (int i = 0; i < c->blocks * c->n; i++) {
-            finish(p, i % c->n, i / c->n);
+            if (p->io->strip == p->io->strips - 1) {
+                settle(p, b);
+            }
         }
     }
+    *p->rows += rows;
+}
+
+static void run(const struct pass *p, chunk_call *call)
+{
+    const struct onednn_chunks *c = &p->bn->c;
+#pragma omp parallel for schedule(static) num_threads(onednn_team(p->bn->engine, c))
+    for (int i = 0; i < c->blocks * p->io->samples; i++) {
+        call(p, i / c->blocks, i % c->blocks);
+    }
+}
+
+// Rows of all strips; true only while the last one is gathered.
+static double rows_in_all(const struct pass *p)
+{
+    return *p->rows + p->io->rows;
 }
 
 // ---- forward ------------------------------------------------------------------------------------
@@ -111,13 +121,30 @@ static void measure_moments(const struct pass *p, int n, int b)
 {
     const struct batchnorm *bn = p->bn;
     bn->simd->moments(p->io->x[0] + onednn_chunk_at(&bn->c, n, b), bn->c.pixels,
-                      partial_at(bn, p->first, n, b), partial_at(bn, p->second, n, b));
+                      partial_at(p, 0, n, b), partial_at(p, 1, n, b));
 }
 
+// Chunks have equal counts, so the mean grows by its share and the M2 by the spread of the means.
+static void merge_moments(const struct pass *p, int b)
+{
+    const struct onednn_chunks *c = &p->bn->c;
+    for (int l = 0; l < c->block; l++) {
+        double *mean = &p->gathered[0][b * c->block + l], *m2 = &p->gathered[1][b * c->block + l];
+        for (int n = 0; n < p->io->rows; n++) {
+            double before = *p->rows + n;
+            double delta = partial_at(p, 0, n, b)[l] - *mean;
+            *mean += delta / (before + 1);
+            *m2 += partial_at(p, 1, n, b)[l] +
+                   delta * delta * (double)c->pixels * before / (before + 1);
+        }
+    }
+}
+
+// The affine map of a channel. The padding's is zero, so its lanes stay zero.
 static void set_affine(const struct pass *p, int channel, float mean, float variance)
 {
     if (channel >= p->bn->c.channels) {
-        p->mean[channel] = p->inverse[channel] = p->scale[channel] = p->shift[channel] = 0.0f;
+        p->mean[channel] = p->inverse[channel] = p->scale[channel] = p->shift[channel] = 0;
         return;
     }
     float inverse = 1.0f / sqrtf(variance + p->bn->desc.epsilon);
@@ -128,28 +155,24 @@ static void set_affine(const struct pass *p, int channel, float mean, float vari
     p->shift[channel] = p->io->params[1][channel] - mean * scale;
 }
 
-// Equal counts, so the mean of means is the mean, and the M2 grow by the spread of the means.
-static void merge_moments(const struct pass *p, int b)
+static void settle_moments(const struct pass *p, int b)
 {
-    const struct batchnorm *bn = p->bn;
-    int rows = p->io->rows;
-    double count = (double)rows * (double)bn->c.pixels;
-    for (int l = 0; l < bn->c.block; l++) {
-        int channel = b * bn->c.block + l;
-        double mean = 0.0, m2 = 0.0;
-        for (int n = 0; n < rows; n++) {
-            double delta = partial_at(bn, p->first, n, b)[l] - mean;
-            mean += delta / (n + 1);
-            m2 += partial_at(bn, p->second, n, b)[l] +
-                  delta * delta * (double)bn->c.pixels * n / (n + 1);
-        }
+    const struct onednn_chunks *c = &p->bn->c;
+    double rows = rows_in_all(p), count = rows * (double)c->pixels;
+    for (int channel = b * c->block; channel < (b + 1) * c->block; channel++) {
+        double mean = p->gathered[0][channel], m2 = p->gathered[1][channel];
         set_affine(p, channel, (float)mean, (float)(m2 / count));
-        if (channel < bn->c.channels) {
+        if (channel < c->channels) {
             p->io->buffer_sums[0][channel] += (float)(rows * mean);
-            p->io->buffer_sums[1][channel] +=
-                (float)(count > 1.0 ? rows * (m2 / (count - 1.0)) : 0.0);
+            p->io->buffer_sums[1][channel] += (float)(count > 1 ? rows * (m2 / (count - 1)) : 0);
         }
     }
+}
+
+static void batchnorm_forward_gather(struct kernel_op *op, const struct kernel_io *io)
+{
+    struct pass p = pass_begin((struct batchnorm *)op, io);
+    gather(&p, measure_moments, merge_moments, settle_moments);
 }
 
 static void normalise(const struct pass *p, int n, int b)
@@ -158,38 +181,25 @@ static void normalise(const struct pass *p, int n, int b)
     size_t at = onednn_chunk_at(&bn->c, n, b), channel = (size_t)(b * bn->c.block);
     bn->simd->normalise(p->io->x[0] + at, bn->desc.residual ? p->io->x[1] + at : NULL,
                         p->scale + channel, p->shift + channel, bn->desc.activation, bn->c.pixels,
-                        bn->past_cache, p->io->y + at);
+                        p->io->y + at);
 }
 
-static void normalise_with_running(const struct pass *p)
+static void settle_running(const struct pass *p)
 {
-    const struct onednn_chunks *c = &p->bn->c;
     for (int channel = 0; channel < (int)padded(p->bn); channel++) {
-        bool real = channel < c->channels;
+        bool real = channel < p->bn->c.channels;
         set_affine(p, channel, real ? p->io->buffers[0][channel] : 0.0f,
                    real ? p->io->buffers[1][channel] : 0.0f);
-    }
-#pragma omp parallel for schedule(static) num_threads(onednn_team(p->bn->engine, c))
-    for (int i = 0; i < c->blocks * c->n; i++) {
-        normalise(p, i / c->blocks, i % c->blocks);
     }
 }
 
 static enum stn_status batchnorm_forward(struct kernel_op *op, const struct kernel_io *io)
 {
-    const struct batchnorm *bn = (struct batchnorm *)op;
-    struct pass p = pass_begin(bn, io);
-    if (io->phase == KERNEL_EVAL) {
-        // Nothing is left for backward: the affine map lives in the scratch.
-        float *map = io->scratch;
-        p.mean = map;
-        p.inverse = map + padded(bn);
-        p.scale = map + 2 * padded(bn);
-        p.shift = map + 3 * padded(bn);
-        normalise_with_running(&p);
-    } else {
-        sweep(&p, 1, measure_moments, merge_moments, normalise);
+    struct pass p = pass_begin((struct batchnorm *)op, io);
+    if (io->phase == KERNEL_EVAL && io->strip == 0) {
+        settle_running(&p);
     }
+    run(&p, normalise);
     return STN_OK;
 }
 
@@ -213,34 +223,47 @@ static void measure_gradient(const struct pass *p, int n, int b)
 {
     const struct batchnorm *bn = p->bn;
     size_t at = onednn_chunk_at(&bn->c, n, b);
-    double *sum_dz = partial_at(bn, p->first, n, b), *sum_dz_x = partial_at(bn, p->second, n, b);
+    double *sum_dz = partial_at(p, 0, n, b), *sum_dz_x = partial_at(p, 1, n, b);
     memset(sum_dz, 0, (size_t)bn->c.block * sizeof(*sum_dz));
     memset(sum_dz_x, 0, (size_t)bn->c.block * sizeof(*sum_dz_x));
     bn->simd->normalise_sums(p->io->dy + at, p->io->x[0] + at, p->mean + b * bn->c.block,
                              mask_at(p, at, b), bn->c.pixels, sum_dz, sum_dz_x);
 }
 
-// dx = γ/σ·(dz − Σdz/m − x̂·Σ(dz·x̂)/m) with x̂ = (x − mean)/σ, written as a·dz + b·(x − mean) + c.
 static void merge_gradient(const struct pass *p, int b)
 {
-    const struct batchnorm *bn = p->bn;
-    double count = (double)p->io->rows * (double)bn->c.pixels;
-    for (int l = 0; l < bn->c.block; l++) {
-        int channel = b * bn->c.block + l;
-        double sum_dz = 0.0, sum_dz_x = 0.0;
+    int block = p->bn->c.block;
+    for (int which = 0; which < 2; which++) {
         for (int n = 0; n < p->io->rows; n++) {
-            sum_dz += partial_at(bn, p->first, n, b)[l];
-            sum_dz_x += partial_at(bn, p->second, n, b)[l];
+            for (int l = 0; l < block; l++) {
+                p->gathered[which][b * block + l] += partial_at(p, which, n, b)[l];
+            }
         }
+    }
+}
+
+// dx = γ/σ·(dz − Σdz/m − x̂·Σ(dz·x̂)/m) with x̂ = (x − mean)/σ, written as a·dz + b·(x − mean) + c.
+static void settle_gradient(const struct pass *p, int b)
+{
+    const struct onednn_chunks *c = &p->bn->c;
+    double count = rows_in_all(p) * (double)c->pixels;
+    for (int channel = b * c->block; channel < (b + 1) * c->block; channel++) {
+        double sum_dz = p->gathered[0][channel], sum_dz_x = p->gathered[1][channel];
         double inverse = (double)p->inverse[channel], a = (double)p->scale[channel];
         p->line[0][channel] = (float)a;
         p->line[1][channel] = (float)(-a * inverse * inverse * sum_dz_x / count);
         p->line[2][channel] = (float)(-a * sum_dz / count);
-        if (channel < bn->c.channels) {
+        if (channel < c->channels) {
             p->io->param_grads[0][channel] += (float)(sum_dz_x * inverse);
             p->io->param_grads[1][channel] += (float)sum_dz;
         }
     }
+}
+
+static void batchnorm_backward_gather(struct kernel_op *op, const struct kernel_io *io)
+{
+    struct pass p = pass_begin((struct batchnorm *)op, io);
+    gather(&p, measure_gradient, merge_gradient, settle_gradient);
 }
 
 static void clear_gradients(const struct pass *p, size_t at)
@@ -280,13 +303,12 @@ static void spread_gradient(const struct pass *p, int n, int b)
 
 static enum stn_status batchnorm_backward(struct kernel_op *op, const struct kernel_io *io)
 {
-    const struct batchnorm *bn = (struct batchnorm *)op;
-    struct pass p = pass_begin(bn, io);
-    sweep(&p, 2, measure_gradient, merge_gradient, spread_gradient);
+    struct pass p = pass_begin((struct batchnorm *)op, io);
+    run(&p, spread_gradient);
     return STN_OK;
 }
 
-// ---- life ---------------------------------------------------------------------------------------
+// ---- life -----------------------------------------------------------------------------------------------
 
 static void batchnorm_destroy(struct kernel_op *op)
 {
@@ -294,6 +316,8 @@ static void batchnorm_destroy(struct kernel_op *op)
 }
 
 static const struct kernel_op_calls batchnorm_calls = {
+    .forward_gather = batchnorm_forward_gather,
+    .backward_gather = batchnorm_backward_gather,
     .forward = batchnorm_forward,
     .backward = batchnorm_backward,
     .destroy = batchnorm_destroy,
@@ -310,8 +334,6 @@ enum stn_status onednn_batchnorm_create(void *engine, const struct kernel_batchn
     bn->desc = *d;
     bn->c = onednn_chunks_of(d->x);
     bn->simd = simd_kernels_for(bn->c.block);
-    bn->past_cache = kernel_tensor_bytes(d->x) > bn->engine->cache_bytes / 4 * 3;
-    size_t channels = padded(bn);
     bool mask_from_y = d->residual && d->activation != KERNEL_LINEAR;
     bn->op = (struct kernel_op){
         .calls = &batchnorm_calls,
@@ -319,9 +341,9 @@ enum stn_status onednn_batchnorm_create(void *engine, const struct kernel_batchn
             {
                 .name = kernel_activation_suffix("batchnorm", d->activation),
                 .y = d->x,
-                .saved_bytes = 4 * channels * sizeof(float),
-                .scratch_bytes =
-                    channels * (2 * (size_t)bn->c.n * sizeof(double) + 4 * sizeof(float)),
+                .gathers = true,
+                .saved_bytes = saved_bytes(bn),
+                .scratch_bytes = 2 * padded(bn) * (size_t)bn->c.n * sizeof(double),
                 .backward_reads = KERNEL_READS_X | (mask_from_y ? KERNEL_READS_Y : 0),
                 .in_place_input = d->residual ? 1 : 0,
             },

@@ -5,7 +5,6 @@
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 // Below this many floats a pass is over before a second thread is awake.
 enum { TEAM_FLOATS_MIN = 4096 };
@@ -40,19 +39,6 @@ static bool isa_is_avx512(dnnl_cpu_isa_t isa)
     return isa != dnnl_cpu_isa_all && (isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
 }
 
-// What of the last cache this process can count on. The C library overstates it on some CPUs, and
-// large ones are shared with others, hence the upper limit; where it knows nothing, what a small
-// machine has.
-static size_t last_cache_bytes(void)
-{
-    enum { LEAST = 2 * 1024 * 1024, MOST = 32 * 1024 * 1024 };
-    long bytes = 0;
-#ifdef _SC_LEVEL3_CACHE_SIZE
-    bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-#endif
-    return bytes < LEAST ? LEAST : bytes > MOST ? MOST : (size_t)bytes;
-}
-
 static enum stn_status engine_open(int threads, void **out)
 {
     struct onednn_engine *engine = calloc(1, sizeof(*engine));
@@ -62,7 +48,6 @@ static enum stn_status engine_open(int threads, void **out)
     // Primitives are planned for the team size that OpenMP reports when they are created.
     omp_set_num_threads(threads);
     engine->threads = threads;
-    engine->cache_bytes = last_cache_bytes();
 
     enum stn_status status =
         onednn_check(dnnl_engine_create(&engine->dnnl, dnnl_cpu, 0), "open the CPU");

@@ -14,7 +14,6 @@ struct onednn_engine {
     dnnl_stream_t stream;
     int threads;
     enum kernel_layout native; // of feature maps that this backend makes
-    size_t cache_bytes;        // the last level's
     char version[48];
 };
 

@@ -10,15 +10,16 @@ struct batchnorm {
 };
 
 // What forward leaves for backward: [c] of these.
-struct moments {
-    double mean;
-    double inverse; // 1/√(σ² + ε)
+struct channel {
+    double count, mean, squares; // of the strips gathered so far
+    double inverse;              // 1/√(σ² + ε)
+    double g, g_xhat;            // backward: Σg and Σg·x̂ of the strips gathered so far
 };
 
 // ---- forward ------------------------------------------------------------------------------------
 
-// The micro-batch's own statistics of channel c, which also go to the sums of the running ones.
-static struct moments measure(const struct batchnorm *b, const struct kernel_io *io, int c)
+// One strip's mean and squared deviations of channel c, merged into those of the strips before it.
+static void measure(const struct batchnorm *b, const struct kernel_io *io, int c, struct channel *m)
 {
     const struct kernel_shape s = b->d.x.shape;
     const size_t plane = reference_plane_floats(s);
@@ -35,25 +36,49 @@ static struct moments measure(const struct batchnorm *b, const struct kernel_io 
         for (size_t p = 0; p < plane; p++)
             squares += (x[p] - mean) * (x[p] - mean);
     }
-    const double unbiased = count > 1 ? squares / (count - 1) : 0;
-    io->buffer_sums[0][c] += (float)(io->rows * mean);
-    io->buffer_sums[1][c] += (float)(io->rows * unbiased);
-    return (struct moments){mean, 1 / sqrt(squares / count + (double)b->d.epsilon)};
+    const double total = m->count + count, delta = mean - m->mean;
+    m->squares += squares + delta * delta * m->count * count / total;
+    m->mean += delta * count / total;
+    m->count = total;
 }
 
-static struct moments recall(const struct batchnorm *b, const struct kernel_io *io, int c)
+// All strips are in: the scale, and the sums of the running statistics.
+static void settle(const struct batchnorm *b, const struct kernel_io *io, int c, struct channel *m)
 {
-    return (struct moments){io->buffers[0][c],
-                            1 / sqrt((double)io->buffers[1][c] + (double)b->d.epsilon)};
+    const double rows = m->count / (double)reference_plane_floats(b->d.x.shape);
+    const double unbiased = m->count > 1 ? m->squares / (m->count - 1) : 0;
+    m->inverse = 1 / sqrt(m->squares / m->count + (double)b->d.epsilon);
+    io->buffer_sums[0][c] += (float)(rows * m->mean);
+    io->buffer_sums[1][c] += (float)(rows * unbiased);
+}
+
+static void forward_gather(struct kernel_op *op, const struct kernel_io *io)
+{
+    const struct batchnorm *b = (const struct batchnorm *)op;
+    struct channel *saved = io->saved; // [c]
+#pragma omp parallel for
+    for (int c = 0; c < b->d.x.shape.c; c++) {
+        if (io->strip == 0)
+            saved[c] = (struct channel){0};
+        measure(b, io, c, &saved[c]);
+        if (io->strip == io->strips - 1)
+            settle(b, io, c, &saved[c]);
+    }
+}
+
+static struct channel recall(const struct batchnorm *b, const struct kernel_io *io, int c)
+{
+    return (struct channel){.mean = io->buffers[0][c],
+                            .inverse = 1 / sqrt((double)io->buffers[1][c] + (double)b->d.epsilon)};
 }
 
 static void normalise(const struct batchnorm *b, const struct kernel_io *io, int c,
-                      struct moments m)
+                      struct channel m)
 {
     const struct kernel_shape s = b->d.x.shape;
     const size_t plane = reference_plane_floats(s);
     const double scale = io->params[0][c] * m.inverse;
-    for (int n = 0; n < s.n; n++) {
+    for (int n = 0; n < io->samples; n++) {
         const size_t at = reference_plane(s, n, c);
         for (size_t p = at; p < at + plane; p++) {
             double v = (io->x[0][p] - m.mean) * scale + io->params[1][c];
@@ -67,58 +92,63 @@ static void normalise(const struct batchnorm *b, const struct kernel_io *io, int
 static enum stn_status forward(struct kernel_op *op, const struct kernel_io *io)
 {
     const struct batchnorm *b = (const struct batchnorm *)op;
-    struct moments *saved = io->saved; // [c]
+    const struct channel *saved = io->saved; // [c]
 #pragma omp parallel for
-    for (int c = 0; c < b->d.x.shape.c; c++) {
-        struct moments m;
-        if (io->phase == KERNEL_TRAIN)
-            m = saved[c] = measure(b, io, c);
-        else
-            m = recall(b, io, c);
-        normalise(b, io, c, m);
-    }
+    for (int c = 0; c < b->d.x.shape.c; c++)
+        normalise(b, io, c, io->phase == KERNEL_TRAIN ? saved[c] : recall(b, io, c));
     return STN_OK;
 }
 
 // ---- backward: with x̂ = (x − μ)·inverse and g = dy·act′ over `count` elements,
 //      dx = γ·inverse·(g − Σg/count − x̂·Σ(g·x̂)/count) -------------------------------------------
 
-struct channel_sums {
-    double g, g_xhat;
-};
-
-static struct channel_sums parameters_backward(const struct batchnorm *b,
-                                               const struct kernel_io *io, int c, struct moments m)
+static void sum_gradient(const struct batchnorm *b, const struct kernel_io *io, int c,
+                         struct channel *m)
 {
     const struct kernel_shape s = b->d.x.shape;
     const size_t plane = reference_plane_floats(s);
-    struct channel_sums sums = {0, 0};
     for (int n = 0; n < io->rows; n++) {
         const size_t at = reference_plane(s, n, c);
         for (size_t p = at; p < at + plane; p++) {
-            sums.g += io->dy[p];
-            sums.g_xhat += io->dy[p] * (io->x[0][p] - m.mean) * m.inverse;
+            m->g += io->dy[p];
+            m->g_xhat += io->dy[p] * (io->x[0][p] - m->mean) * m->inverse;
         }
     }
-    io->param_grads[0][c] += (float)sums.g_xhat;
-    io->param_grads[1][c] += (float)sums.g;
-    return sums;
+}
+
+// The activation's mask is applied to dy here, once; backward finds it done.
+static void backward_gather(struct kernel_op *op, const struct kernel_io *io)
+{
+    const struct batchnorm *b = (const struct batchnorm *)op;
+    struct channel *saved = io->saved; // [c]
+    reference_activation_backward(io->dy, io->y,
+                                  (size_t)io->samples * kernel_tensor_row_floats(op->traits.y),
+                                  b->d.activation);
+#pragma omp parallel for
+    for (int c = 0; c < b->d.x.shape.c; c++) {
+        if (io->strip == 0)
+            saved[c].g = saved[c].g_xhat = 0;
+        sum_gradient(b, io, c, &saved[c]);
+        if (io->strip == io->strips - 1) {
+            io->param_grads[0][c] += (float)saved[c].g_xhat;
+            io->param_grads[1][c] += (float)saved[c].g;
+        }
+    }
 }
 
 static void channel_backward(const struct batchnorm *b, const struct kernel_io *io, int c,
-                             struct moments m, struct channel_sums sums)
+                             struct channel m)
 {
     const struct kernel_shape s = b->d.x.shape;
     const size_t plane = reference_plane_floats(s);
-    const double count = (double)io->rows * (double)plane;
     const double scale = io->params[0][c] * m.inverse;
-    for (int n = 0; n < s.n; n++) {
+    for (int n = 0; n < io->samples; n++) {
         const bool real = n < io->rows; // the others are no function of anything: zero
         const size_t at = reference_plane(s, n, c);
         for (size_t p = at; p < at + plane; p++) {
             const float g = real ? io->dy[p] : 0; // read before dx, which may be the same buffer
             const double xhat = (io->x[0][p] - m.mean) * m.inverse;
-            const double dx = scale * (g - sums.g / count - xhat * sums.g_xhat / count);
+            const double dx = scale * (g - m.g / m.count - xhat * m.g_xhat / m.count);
             if (b->d.dx[0] != KERNEL_DX_NONE)
                 reference_put(io->dx[0] + p, real ? (float)dx : 0, b->d.dx[0]);
             if (b->d.residual && b->d.dx[1] != KERNEL_DX_NONE)
@@ -130,18 +160,16 @@ static void channel_backward(const struct batchnorm *b, const struct kernel_io *
 static enum stn_status backward(struct kernel_op *op, const struct kernel_io *io)
 {
     const struct batchnorm *b = (const struct batchnorm *)op;
-    const struct moments *saved = io->saved; // [c]
-    reference_activation_backward(io->dy, io->y, kernel_tensor_floats(op->traits.y),
-                                  b->d.activation);
+    const struct channel *saved = io->saved; // [c]
 #pragma omp parallel for
-    for (int c = 0; c < b->d.x.shape.c; c++) {
-        const struct channel_sums sums = parameters_backward(b, io, c, saved[c]);
-        channel_backward(b, io, c, saved[c], sums);
-    }
+    for (int c = 0; c < b->d.x.shape.c; c++)
+        channel_backward(b, io, c, saved[c]);
     return STN_OK;
 }
 
 static const struct kernel_op_calls calls = {
+    .forward_gather = forward_gather,
+    .backward_gather = backward_gather,
     .forward = forward,
     .backward = backward,
     .destroy = reference_op_destroy,
@@ -159,7 +187,8 @@ enum stn_status reference_batchnorm(void *engine, const struct kernel_batchnorm 
     if (!b)
         return STN_ERR_NO_MEMORY;
     b->d = *d;
-    b->op.traits.saved_bytes = (size_t)d->x.shape.c * sizeof(struct moments);
+    b->op.traits.saved_bytes = (size_t)d->x.shape.c * sizeof(struct channel);
+    b->op.traits.gathers = true;
     b->op.traits.backward_reads = KERNEL_READS_X;
     if (d->activation != KERNEL_LINEAR)
         b->op.traits.backward_reads |= KERNEL_READS_Y;

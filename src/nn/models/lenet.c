@@ -9,7 +9,8 @@ static nn_value build(struct nn_graph *g, nn_value x, int classes)
     x = nn_conv(g, "conv1", x,
                 (struct nn_conv){
                     .out = 32, .kernel = 5, .pad = 2, .bias = true, .activation = KERNEL_RELU});
-    x = nn_max_pool(g, x, (struct nn_pool){.size = 2});
+    int size = nn_shape(g, x).h;
+    x = nn_max_pool(g, x, (struct nn_pool){.size = size < 84 ? 2 : size / 28});
     x = nn_conv(g, "conv2", x,
                 (struct nn_conv){
                     .out = 64, .kernel = 5, .pad = 2, .bias = true, .activation = KERNEL_RELU});

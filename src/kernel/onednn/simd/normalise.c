@@ -65,34 +65,21 @@ void SIMD_NAME(moments)(const float *x, size_t pixels, double *mean, double *m2)
     }
 }
 
-SIMD_INLINE void normalise(enum kernel_activation activation, bool past_cache, const float *x,
-                           const float *residual, const float *scale, const float *shift,
-                           size_t pixels, float *y)
+SIMD_INLINE void normalise(enum kernel_activation activation, const float *x, const float *residual,
+                           const float *scale, const float *shift, size_t pixels, float *y)
 {
     vec a = load(scale), b = load(shift);
     for (size_t i = 0; i < pixels * SIMD_BLOCK; i += SIMD_BLOCK) {
         vec z = load(x + i) * a + b;
-        z = apply(residual ? z + load(residual + i) : z, activation);
-        if (past_cache) {
-            stream(y + i, z);
-        } else {
-            store(y + i, z);
-        }
-    }
-    if (past_cache) {
-        stream_end();
+        store(y + i, apply(residual ? z + load(residual + i) : z, activation));
     }
 }
 
 void SIMD_NAME(normalise)(const float *x, const float *residual, const float *scale,
                           const float *shift, enum kernel_activation activation, size_t pixels,
-                          bool past_cache, float *y)
+                          float *y)
 {
-    if (past_cache && (uintptr_t)y % sizeof(vec) == 0) {
-        SIMD_BY_ACTIVATION(activation, normalise, true, x, residual, scale, shift, pixels, y);
-    } else {
-        SIMD_BY_ACTIVATION(activation, normalise, false, x, residual, scale, shift, pixels, y);
-    }
+    SIMD_BY_ACTIVATION(activation, normalise, x, residual, scale, shift, pixels, y);
 }
 
 // dz of one pixel at offset i.

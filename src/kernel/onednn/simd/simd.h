@@ -39,10 +39,9 @@ struct simd_kernels {
 
     // Mean and Σ(x − mean)² over the pixels; [block] each.
     void (*moments)(const float *x, size_t pixels, double *mean, double *m2);
-    // y = act(x·scale + shift [+ residual]); scale and shift are [block]. `past_cache`: y is too
-    // large to stay cached.
+    // y = act(x·scale + shift [+ residual]); scale and shift are [block].
     void (*normalise)(const float *x, const float *residual, const float *scale, const float *shift,
-                      enum kernel_activation activation, size_t pixels, bool past_cache, float *y);
+                      enum kernel_activation activation, size_t pixels, float *y);
     // Adds Σdz and Σdz·(x − mean) over the pixels; mean and the sums are [block].
     void (*normalise_sums)(const float *dy, const float *x, const float *mean,
                            struct simd_mask mask, size_t pixels, double *sum_dz, double *sum_dz_x);

@@ -5,9 +5,6 @@
 #define ONEDNN_SIMD_VECTOR_H
 
 #include <string.h>
-#ifdef __AVX__
-#include <immintrin.h>
-#endif
 
 #include "kernel/onednn/simd/simd.h"
 
@@ -36,26 +33,6 @@ SIMD_INLINE void store(float *p, vec v)
 SIMD_INLINE void store_or_add(float *p, vec v, bool add)
 {
     store(p, add ? load(p) + v : v);
-}
-
-// Past the caches, for what is too large to be found there later; p is aligned to the vector.
-SIMD_INLINE void stream(float *p, vec v)
-{
-#if defined(__AVX512F__) && SIMD_BLOCK == 16
-    _mm512_stream_ps(p, (__m512)v);
-#elif defined(__AVX__) && SIMD_BLOCK == 8
-    _mm256_stream_ps(p, (__m256)v);
-#else
-    store(p, v);
-#endif
-}
-
-// Makes streamed values visible before whatever is written next.
-SIMD_INLINE void stream_end(void)
-{
-#ifdef __AVX__
-    _mm_sfence();
-#endif
 }
 
 SIMD_INLINE vec zero(void)

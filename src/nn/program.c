@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/program.h"
+
+#include <stdlib.h>
+
+// Moments of a node: gather, run, again, backward, gather.
+enum { MOMENTS_PER_NODE = 5 };
+
+static void emit(struct nn_program *p, enum nn_act act, int node)
+{
+    p->moments[p->moment_count++] = (struct nn_moment){act, node};
+}
+
+static void block_begin(struct nn_program *p, int strip)
+{
+    p->blocks[p->block_count] = (struct nn_block){.first = p->moment_count, .strip = strip};
+}
+
+static void block_end(struct nn_program *p)
+{
+    p->blocks[p->block_count++].end = p->moment_count;
+}
+
+static void emit_forward(struct nn_program *p, const struct nn_segment *s)
+{
+    block_begin(p, s->strip);
+    if (s->left >= 0) {
+        emit(p, NN_ACT_FORWARD, s->left);
+    }
+    for (int n = s->first; n < s->end; n++) {
+        emit(p, NN_ACT_FORWARD, n);
+    }
+    if (s->right >= 0) {
+        emit(p, NN_ACT_FORWARD_GATHER, s->right);
+    }
+    block_end(p);
+}
+
+static void emit_backward(struct nn_program *p, const struct nn_segment *s, const bool *again,
+                          const bool *learns)
+{
+    block_begin(p, s->strip);
+    if (s->right >= 0) {
+        emit(p, NN_ACT_BACKWARD, s->right);
+    }
+    if (s->left >= 0 && again[s->left]) {
+        emit(p, NN_ACT_AGAIN, s->left);
+    }
+    for (int n = s->end - 1; n >= s->first; n--) {
+        if (learns[n]) {
+            emit(p, NN_ACT_BACKWARD, n);
+        }
+    }
+    if (s->left >= 0) {
+        emit(p, NN_ACT_BACKWARD_GATHER, s->left);
+    }
+    block_end(p);
+}
+
+enum stn_status nn_program_create(const struct nn_graph *g, const struct nn_segment *segments,
+                                  int segment_count, const bool *again, const bool *learns,
+                                  struct nn_program *out)
+{
+    struct nn_program p = {
+        .moments = calloc((size_t)(MOMENTS_PER_NODE * g->node_count + 1), sizeof(*p.moments)),
+        .blocks = calloc((size_t)(2 * segment_count + 1), sizeof(*p.blocks)),
+    };
+    if (!p.moments || !p.blocks) {
+        nn_program_destroy(&p);
+        return stn_fail(STN_ERR_NO_MEMORY, "out of memory while planning the network");
+    }
+    for (int s = 0; s < segment_count; s++) {
+        emit_forward(&p, &segments[s]);
+    }
+    block_begin(&p, g->micro_batch);
+    emit(&p, NN_ACT_LOSS, -1);
+    block_end(&p);
+    p.backward_block = p.block_count;
+    for (int s = segment_count - 1; s >= 0 && learns; s--) {
+        emit_backward(&p, &segments[s], again, learns);
+    }
+    *out = p;
+    return STN_OK;
+}
+
+void nn_program_destroy(struct nn_program *program)
+{
+    free(program->moments);
+    free(program->blocks);
+    *program = (struct nn_program){0};
+}
