@@ -12,7 +12,7 @@
 #include "nn/model.h"
 #include "nn/net_state.h"
 
-enum { UNKNOWN_CACHE_BYTES = 8 << 20 };
+enum { UNKNOWN_CACHE_BYTES = 2 << 20, SHARED_CACHE_MOST = 32 << 20 };
 
 // ---- which gradients are needed ---------------------------------------------------------------
 
@@ -140,15 +140,19 @@ static enum stn_status ops_create(struct nn_net *net, const struct nn_gradient_n
 
 // ---- segments and program -----------------------------------------------------------------------
 
-// What a strip may occupy: the cores' own caches and half of the one they share with others.
+// What the inputs and outputs of one node may occupy for a strip: the cores' own caches and a part
+// of the one they share with all else that the segment touches, and with other programs. Virtual
+// machines overstate it, hence the limit; where nothing is known, what a small machine has.
 static size_t cache_bytes(const struct nn_net *net)
 {
     if (net->config.cache_bytes > 0) {
         return net->config.cache_bytes;
     }
     long own = sysconf(_SC_LEVEL2_CACHE_SIZE), shared = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    size_t bytes = (size_t)(own > 0 ? own : 0) * (size_t)kernel_threads(net->kernel) +
-                   (size_t)(shared > 0 ? shared : 0) / 2;
+    size_t bytes = (size_t)(own > 0 ? own : 0) * (size_t)kernel_threads(net->kernel);
+    if (shared > 0) {
+        bytes += (size_t)(shared < SHARED_CACHE_MOST ? shared : SHARED_CACHE_MOST) / 8;
+    }
     return bytes > 0 ? bytes : UNKNOWN_CACHE_BYTES;
 }
 

@@ -15,13 +15,14 @@ struct conv {
     struct kernel_op op;
     struct onednn_engine *engine;
     struct kernel_conv desc;
-    struct onednn_task run[DIRECTIONS]; // DATA is absent when nobody needs dx
+    struct onednn_task run[DIRECTIONS]; // DATA is absent when nobody needs dx; WEIGHTS when `image`
     struct onednn_task pack[2]; // plain → FORWARD's and DATA's weights; DATA may share FORWARD's
     struct onednn_task unpack;  // WEIGHTS' gradient → plain, added
     float *packed[2];           // in `pages`
     void *pages;
     size_t page_bytes, pack_scratch; // pack_scratch: offset of what the packing itself needs
     size_t gradient_bytes, dx_bytes; // parts of the scratch before the library's own
+    bool image;                      // the weight gradient is image.c's
     enum stn_status prepared;
 };
 
@@ -139,7 +140,16 @@ static enum stn_status plan_weights(const struct conv *conv, struct plan *p)
     return onednn_check(result, "plan the weight gradient of a convolution");
 }
 
-static enum stn_status plan_all(const struct conv *conv, struct plan *plan)
+// For some shapes the library has nothing but plain loops, a hundred times slower.
+static bool is_reference(const_dnnl_primitive_desc_t desc)
+{
+    const char *name = "";
+    return dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, (void *)&name) ==
+               dnnl_success &&
+           strncmp(name, "ref", 3) == 0;
+}
+
+static enum stn_status plan_all(struct conv *conv, struct plan *plan)
 {
     enum stn_status status = plan_tensors(conv, plan);
     if (!status) {
@@ -151,7 +161,15 @@ static enum stn_status plan_all(const struct conv *conv, struct plan *plan)
     if (!status && conv->desc.dx != KERNEL_DX_NONE) {
         status = plan_data(conv, plan);
     }
-    return status ? status : plan_weights(conv, plan);
+    if (!status) {
+        status = plan_weights(conv, plan);
+    }
+    if (!status && is_reference(plan->desc[WEIGHTS]) && onednn_image_fits(&conv->desc)) {
+        conv->image = true;
+        dnnl_primitive_desc_destroy(plan->desc[WEIGHTS]);
+        plan->desc[WEIGHTS] = NULL;
+    }
+    return status;
 }
 
 static void plan_fini(struct plan *plan)
@@ -219,6 +237,10 @@ static enum stn_status create_packing(struct conv *conv, const struct plan *plan
     }
     for (int d = FORWARD; d <= DATA; d++) {
         conv->packed[d] = (float *)conv->pages + offset[d] / sizeof(float);
+    }
+    if (conv->image) {
+        conv->gradient_bytes = onednn_image_scratch_bytes(&conv->desc, conv->op.traits.y);
+        return STN_OK;
     }
     conv->gradient_bytes = onednn_align(dnnl_memory_desc_get_size(packed_desc(plan, WEIGHTS)));
     return onednn_task_reorder(conv->engine, packed_desc(plan, WEIGHTS), plain, true,
@@ -298,6 +320,10 @@ static void mask_and_sum_bias(const struct conv *conv, const struct kernel_io *i
 
 static enum stn_status backward_weights(struct conv *conv, const struct kernel_io *io)
 {
+    if (conv->image) {
+        onednn_image_weights(conv->engine, &conv->desc, conv->op.traits.y, io);
+        return STN_OK;
+    }
     char *scratch = io->scratch;
     void *compute[] = {onednn_address(io->x[0]), io->dy, scratch};
     void *collect[] = {scratch, io->param_grads[0]};

@@ -120,6 +120,12 @@ enum stn_status onednn_reorder_op_create(void *engine, const struct kernel_reord
                                          struct kernel_op **out);
 
 // Depthwise convolutions that we compute ourselves; `traits` are those of any convolution.
+// Weight gradient over a plain image, for conv.c.
+bool onednn_image_fits(const struct kernel_conv *d);
+size_t onednn_image_scratch_bytes(const struct kernel_conv *d, struct kernel_tensor y);
+void onednn_image_weights(const struct onednn_engine *engine, const struct kernel_conv *d,
+                          struct kernel_tensor y, const struct kernel_io *io);
+
 bool onednn_depthwise_fits(const struct onednn_engine *engine, const struct kernel_conv *d);
 STN_MUST_CHECK enum stn_status onednn_depthwise_create(struct onednn_engine *engine,
                                                        const struct kernel_conv *d,

@@ -34,6 +34,9 @@ struct simd_plane {
     bool count_padding;
 };
 
+// Widest kernel over a plain image.
+enum { SIMD_IMAGE_KERNEL_MAX = 16 };
+
 struct simd_kernels {
     int block;
 
@@ -83,6 +86,9 @@ struct simd_kernels {
     // Writes dw [3][3][block].
     void (*depthwise_weights)(const struct simd_plane *plane, const float *x, const float *dy,
                               float *dw);
+    // Of one channel of a plain image x [h][w] with a block of dy; writes dw [kh][kw][block].
+    void (*image_weights)(const struct simd_plane *plane, const float *x, const float *dy,
+                          float *dw);
 };
 
 // The best table for a block of 1, 8 or 16 on this CPU.

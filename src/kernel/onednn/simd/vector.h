@@ -114,7 +114,8 @@ enum { SIMD_RUN = 256 };
     X(average_pool_gradient)                                                                       \
     X(depthwise)                                                                                   \
     X(depthwise_data)                                                                              \
-    X(depthwise_weights)
+    X(depthwise_weights)                                                                           \
+    X(image_weights)
 
 // Declares each entry with the type that the table gives it.
 #define X(name) extern __typeof__(*((struct simd_kernels *)0)->name) SIMD_NAME(name);
