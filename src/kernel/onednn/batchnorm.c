@@ -39,20 +39,27 @@ static size_t padded(const struct batchnorm *bn)
     return (size_t)bn->c.blocks * (size_t)bn->c.block;
 }
 
+// Cuts an array off the front of what is left of a buffer.
+static void *take(char **rest, size_t bytes)
+{
+    void *taken = *rest;
+    *rest += bytes;
+    return taken;
+}
+
 static struct pass pass_begin(const struct batchnorm *bn, const struct kernel_io *io)
 {
     size_t channels = padded(bn);
-    double *doubles = io->saved;
-    struct pass p = {.bn = bn, .io = io, .rows = doubles};
-    p.gathered[0] = doubles + SIMD_BLOCK_MAX; // keeps the arrays aligned
-    p.gathered[1] = p.gathered[0] + channels;
-    float *floats = (float *)(p.gathered[1] + channels);
-    p.mean = floats;
-    p.inverse = floats + channels;
-    p.scale = floats + 2 * channels;
-    p.shift = floats + 3 * channels;
-    for (int i = 0; i < 3; i++) {
-        p.line[i] = floats + (size_t)(4 + i) * channels;
+    char *saved = io->saved;
+    struct pass p = {.bn = bn, .io = io};
+    p.rows = take(&saved, SIMD_BLOCK_MAX * sizeof(double)); // keeps the arrays aligned
+    for (int i = 0; i < SAVED_DOUBLES; i++) {
+        p.gathered[i] = take(&saved, channels * sizeof(double));
+    }
+    float **arrays[SAVED_FLOATS] = {&p.mean,    &p.inverse, &p.scale,  &p.shift,
+                                    &p.line[0], &p.line[1], &p.line[2]};
+    for (int i = 0; i < SAVED_FLOATS; i++) {
+        *arrays[i] = take(&saved, channels * sizeof(float));
     }
     p.partial[0] = io->scratch;
     p.partial[1] = p.partial[0] + channels * (size_t)io->samples;

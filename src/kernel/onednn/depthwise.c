@@ -54,9 +54,12 @@ static enum stn_status depthwise_forward(struct kernel_op *op, const struct kern
 #pragma omp parallel for schedule(static) num_threads(onednn_team(dw->engine, c))
     for (int i = 0; i < c->n * c->blocks; i++) {
         int b = i % c->blocks;
+        float *y = io->y + (size_t)i * dw->y.floats;
         dw->simd->depthwise(&dw->plane, io->x[0] + (size_t)i * c->floats,
-                            dw->weights + (size_t)b * dw->tap_floats, dw->bias + b * c->block,
-                            dw->desc.activation, io->y + (size_t)i * dw->y.floats);
+                            dw->weights + (size_t)b * dw->tap_floats, dw->bias + b * c->block, y);
+        if (dw->desc.activation != KERNEL_LINEAR) {
+            dw->simd->activate(y, NULL, dw->desc.activation, dw->y.pixels, y);
+        }
     }
     return STN_OK;
 }

@@ -11,21 +11,26 @@ struct span {
     int first, last; // last is one beyond
 };
 
-SIMD_INLINE bool is_span(struct span s, int first, int last)
+// Inside, and at the two borders where the padding is 1: short loops with these constant bounds are
+// unrolled. Other spans are right too, only slower.
+#define WHOLE  ((struct span){0, K})
+#define BEFORE ((struct span){1, K})
+#define AFTER  ((struct span){0, K - 1})
+
+SIMD_INLINE bool is_span(struct span s, struct span other)
 {
-    return s.first == first && s.last == last;
+    return s.first == other.first && s.last == other.last;
 }
 
-// Calls `function` with the span as a constant if it is whole or lacks one tap at an end, which
-// with padding 1 is all there is: short constant loops are unrolled.
+// Calls `function` with the span as one of the constants if it is one.
 #define BY_SPAN(taps, function, ...)                                                               \
     do {                                                                                           \
-        if (is_span(taps, 0, K)) {                                                                 \
-            function((struct span){0, K}, __VA_ARGS__);                                            \
-        } else if (is_span(taps, 1, K)) {                                                          \
-            function((struct span){1, K}, __VA_ARGS__);                                            \
-        } else if (is_span(taps, 0, K - 1)) {                                                      \
-            function((struct span){0, K - 1}, __VA_ARGS__);                                        \
+        if (is_span(taps, WHOLE)) {                                                                \
+            function(WHOLE, __VA_ARGS__);                                                          \
+        } else if (is_span(taps, BEFORE)) {                                                        \
+            function(BEFORE, __VA_ARGS__);                                                         \
+        } else if (is_span(taps, AFTER)) {                                                         \
+            function(AFTER, __VA_ARGS__);                                                          \
         } else {                                                                                   \
             function(taps, __VA_ARGS__);                                                           \
         }                                                                                          \
@@ -52,7 +57,6 @@ struct filter {
     const vec *w;
     bool flip; // weights in reverse: a convolution instead of a correlation
     vec start;
-    enum kernel_activation activation;
     bool add;
     float *y;
 };
@@ -67,25 +71,32 @@ SIMD_INLINE void filter_pixel(struct span xs, struct span ys, const struct filte
             sum += x * f->w[f->flip ? K * K - 1 - tap : tap];
         }
     }
-    store_or_add(f->y + (size_t)ox * SIMD_BLOCK, apply(sum, f->activation), f->add);
+    store_or_add(f->y + (size_t)ox * SIMD_BLOCK, sum, f->add);
+}
+
+// Outputs at a border: most often one, whose span is `likely`.
+SIMD_INLINE void filter_border(struct span likely, struct span ys, const struct simd_plane *g,
+                               const struct filter *f, int stride, struct span outputs)
+{
+    for (int ox = outputs.first; ox < outputs.last; ox++) {
+        struct span xs = span_at(ox * stride - g->window.pad_before[1], g->w);
+        if (is_span(xs, likely)) {
+            filter_pixel(likely, ys, f, ox);
+        } else {
+            filter_pixel(xs, ys, f, ox);
+        }
+    }
 }
 
 SIMD_INLINE void filter_columns(struct span ys, const struct simd_plane *g, const struct filter *f,
                                 int stride)
 {
-    int pad = g->window.pad_before[1];
-    struct span inner = interior(pad, stride, g->w, g->ow);
-    for (int ox = 0; ox < inner.first; ox++) {
-        struct span xs = span_at(ox * stride - pad, g->w);
-        BY_SPAN(xs, filter_pixel, ys, f, ox);
-    }
+    struct span inner = interior(g->window.pad_before[1], stride, g->w, g->ow);
+    filter_border(BEFORE, ys, g, f, stride, (struct span){0, inner.first});
     for (int ox = inner.first; ox < inner.last; ox++) {
-        filter_pixel((struct span){0, K}, ys, f, ox);
+        filter_pixel(WHOLE, ys, f, ox);
     }
-    for (int ox = inner.last; ox < g->ow; ox++) {
-        struct span xs = span_at(ox * stride - pad, g->w);
-        BY_SPAN(xs, filter_pixel, ys, f, ox);
-    }
+    filter_border(AFTER, ys, g, f, stride, (struct span){inner.last, g->ow});
 }
 
 SIMD_INLINE void filter_row(const struct simd_plane *g, struct filter f, int stride, int oy)
@@ -106,12 +117,12 @@ SIMD_INLINE void load_weights(const float *weights, vec *w)
     }
 }
 
-SIMD_INLINE void filter(enum kernel_activation activation, const struct simd_plane *g,
-                        const float *x, const float *weights, const float *bias, float *y)
+void SIMD_NAME(depthwise)(const struct simd_plane *g, const float *x, const float *weights,
+                          const float *bias, float *y)
 {
     vec w[K * K];
     load_weights(weights, w);
-    struct filter f = {.x = x, .w = w, .start = load(bias), .activation = activation, .y = y};
+    struct filter f = {.x = x, .w = w, .start = load(bias), .y = y};
     if (g->window.stride[0] == 1) {
         for (int oy = 0; oy < g->oh; oy++) {
             filter_row(g, f, 1, oy);
@@ -121,12 +132,6 @@ SIMD_INLINE void filter(enum kernel_activation activation, const struct simd_pla
             filter_row(g, f, 2, oy);
         }
     }
-}
-
-void SIMD_NAME(depthwise)(const struct simd_plane *g, const float *x, const float *weights,
-                          const float *bias, enum kernel_activation activation, float *y)
-{
-    SIMD_BY_ACTIVATION(activation, filter, g, x, weights, bias, y);
 }
 
 // ---- input gradient -----------------------------------------------------------------------------
@@ -264,27 +269,34 @@ SIMD_INLINE void correlate_pixel(struct span xs, struct span ys, const struct co
     }
 }
 
+SIMD_INLINE void correlate_border(struct span likely, struct span ys, const struct simd_plane *g,
+                                  const struct correlation *c, int stride, struct span outputs,
+                                  vec *sums)
+{
+    for (int ox = outputs.first; ox < outputs.last; ox++) {
+        struct span xs = span_at(ox * stride - g->window.pad_before[1], g->w);
+        if (is_span(xs, likely)) {
+            correlate_pixel(likely, ys, c, ox, sums);
+        } else {
+            correlate_pixel(xs, ys, c, ox, sums);
+        }
+    }
+}
+
 // The sums of a row are kept in registers and join the others at its end.
 SIMD_INLINE void correlate_columns(struct span ys, const struct simd_plane *g,
                                    const struct correlation *c, int stride, vec *sums)
 {
-    int pad = g->window.pad_before[1];
-    struct span inner = interior(pad, stride, g->w, g->ow);
-    for (int ox = 0; ox < inner.first; ox++) {
-        struct span xs = span_at(ox * stride - pad, g->w);
-        BY_SPAN(xs, correlate_pixel, ys, c, ox, sums);
-    }
+    struct span inner = interior(g->window.pad_before[1], stride, g->w, g->ow);
+    correlate_border(BEFORE, ys, g, c, stride, (struct span){0, inner.first}, sums);
     vec inside[K * K] = {0};
     for (int ox = inner.first; ox < inner.last; ox++) {
-        correlate_pixel((struct span){0, K}, ys, c, ox, inside);
+        correlate_pixel(WHOLE, ys, c, ox, inside);
     }
     for (int tap = ys.first * K; tap < ys.last * K; tap++) {
         sums[tap] += inside[tap];
     }
-    for (int ox = inner.last; ox < g->ow; ox++) {
-        struct span xs = span_at(ox * stride - pad, g->w);
-        BY_SPAN(xs, correlate_pixel, ys, c, ox, sums);
-    }
+    correlate_border(AFTER, ys, g, c, stride, (struct span){inner.last, g->ow}, sums);
 }
 
 SIMD_INLINE void correlate_row(const struct simd_plane *g, const float *x, const float *dy,

@@ -4,7 +4,7 @@
 
 #include "kernel/onednn/simd/simd.h"
 
-extern const struct simd_kernels simd_kernels_plain, simd_kernels_generic8, simd_kernels_generic16;
+extern const struct simd_kernels simd_kernels_plain, simd_kernels_generic8;
 #ifdef __x86_64__
 extern const struct simd_kernels simd_kernels_avx2, simd_kernels_avx512;
 
@@ -19,21 +19,19 @@ static bool has_avx512(void)
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 
+// Blocks of 16 are there for AVX-512 alone: oneDNN asks for them where it finds what we find here.
 const struct simd_kernels *simd_kernels_for(int block)
 {
     switch (block) {
     case 8: return has_avx2() ? &simd_kernels_avx2 : &simd_kernels_generic8;
-    case 16: return has_avx512() ? &simd_kernels_avx512 : &simd_kernels_generic16;
+    case 16: assert(has_avx512()); return &simd_kernels_avx512;
     default: assert(block == 1); return &simd_kernels_plain;
     }
 }
 #else
 const struct simd_kernels *simd_kernels_for(int block)
 {
-    switch (block) {
-    case 8: return &simd_kernels_generic8;
-    case 16: return &simd_kernels_generic16;
-    default: assert(block == 1); return &simd_kernels_plain;
-    }
+    assert(block == 1 || block == 8);
+    return block == 8 ? &simd_kernels_generic8 : &simd_kernels_plain;
 }
 #endif

@@ -80,7 +80,7 @@ struct simd_kernels {
     void (*average_pool_gradient)(const struct simd_plane *plane, const float *dy, float *dx);
     // Depthwise 3×3, stride 1 or 2, padding at most 2; weights are [3][3][block], bias is [block].
     void (*depthwise)(const struct simd_plane *plane, const float *x, const float *weights,
-                      const float *bias, enum kernel_activation activation, float *y);
+                      const float *bias, float *y);
     void (*depthwise_data)(const struct simd_plane *plane, const float *dy, const float *weights,
                            bool add, float *dx);
     // Writes dw [3][3][block].

@@ -12,7 +12,9 @@
 #define SIMD_PASTE(a, b)  SIMD_PASTE_(a, b)
 #define SIMD_NAME(name)   SIMD_PASTE(simd_##name, SIMD_SUFFIX)
 
+#ifndef SIMD_INLINE
 #define SIMD_INLINE static inline __attribute__((always_inline))
+#endif
 
 typedef float vec __attribute__((vector_size(SIMD_BLOCK * sizeof(float))));
 typedef int32_t ivec __attribute__((vector_size(SIMD_BLOCK * sizeof(int32_t))));
