@@ -50,6 +50,7 @@ struct stn_train_config stn_train_defaults(void);
 struct stn_train_start {
     const char *net, *backend_version;
     const struct stn_dataset_info *data;
+    const struct stn_train_config *config; // with what a resumed checkpoint says
     int epochs, batch, micro_batch, threads, loader_threads;
     int cpu_affinity; // where `threads` came from
     double cpu_quota; // 0: none

@@ -9,6 +9,7 @@
 
 #include "data/loader.h"
 #include "data/resample.h"
+#include "data/store.h"
 
 enum { FILE_BYTES_MAX = 256 << 20 };
 
@@ -101,23 +102,25 @@ enum stn_status data_image_read(struct data_workspace *workspace, int channels,
                                workspace->path);
 }
 
-enum stn_status data_image_load(const char *path, int channels, int size, const float mean[3],
-                                const float std[3], float *out)
+enum stn_status data_image_load(const char *path, const struct data_image_look *look, float *out)
 {
+    struct data_spec spec;
+    enum stn_status status = data_spec_parse(look->spec, &spec);
+    if (status != STN_OK) {
+        return status;
+    }
     struct data_workspace workspace;
     if (strlen(path) >= sizeof(workspace.path)) {
         return stn_fail(STN_ERR_INVALID, "%.64s…: the file name is too long", path);
     }
     data_workspace_init(&workspace);
     strcpy(workspace.path, path);
-    // Grey networks come from IDX sets, which show the whole picture.
-    enum data_fit fit = channels == 1 ? DATA_FIT_WHOLE : DATA_FIT_COVER;
-    struct data_view_rule rule = {.fit = fit, .size = size};
+    struct data_view_rule rule = {.fit = spec.kind->fit, .size = look->size};
     struct data_picture picture;
-    enum stn_status status = data_image_read(&workspace, channels, &rule, &picture);
+    status = data_image_read(&workspace, look->channels, &rule, &picture);
     if (status == STN_OK) {
-        struct data_levels levels = data_levels_from(channels, mean, std);
-        status = data_resample(&workspace, &picture, size, &levels, out);
+        struct data_levels levels = data_levels_from(look->channels, look->mean, look->std);
+        status = data_resample(&workspace, &picture, look->size, &levels, out);
     }
     if (status != STN_OK) {
         status = stn_fail(status, "%s", workspace.message);

@@ -73,9 +73,15 @@ void data_loader_release(struct data_loader *loader, struct data_batch *batch);
 void data_loader_cancel(struct data_loader *loader);
 struct data_loader_stats data_loader_stats(const struct data_loader *loader);
 
-// One image file, as evaluation sees it: decoded, resized, centre-cropped (grey: whole, as IDX
-// images are) and normalised into [channels][size][size].
-STN_MUST_CHECK enum stn_status data_image_load(const char *path, int channels, int size,
-                                               const float mean[3], const float std[3], float *out);
+// How the images of a data set were shown to a network.
+struct data_image_look {
+    const char *spec; // of the data: folders show the centre square, the others the whole image
+    int channels, size;
+    float mean[3], std[3];
+};
+
+// One image file, as evaluation would see it in such data: into [channels][size][size].
+STN_MUST_CHECK enum stn_status data_image_load(const char *path, const struct data_image_look *look,
+                                               float *out);
 
 #endif

@@ -17,7 +17,6 @@
 #include "stannis/stannis.h"
 
 struct report {
-    const struct stn_train_config *config;
     json_t *start;  // what held for the whole run
     json_t *epochs; // array
     bool lost;      // memory ran out while collecting
@@ -31,34 +30,6 @@ static json_t *describe_data(const struct stn_dataset_info *data)
                      "image_size", data->image_size, "channels", data->channels, "train_images",
                      (json_int_t)data->count[STN_SPLIT_TRAIN], "val_images",
                      (json_int_t)data->count[STN_SPLIT_VAL]);
-}
-
-static void on_start(void *context, const struct stn_train_start *start)
-{
-    struct report *report = context;
-    json_decref(report->start);
-    report->start = json_pack(
-        "{s:s, s:o, s:o, s:i, s:i, s:f, s:i, s:i, s:i, s:I, s:I, s:I, s:I}", "net", start->net,
-        "backend", report_json_text(start->backend_version), "data", describe_data(start->data),
-        "threads", start->threads, "cpu_affinity", start->cpu_affinity, "cpu_quota",
-        start->cpu_quota, "loader_threads", start->loader_threads, "batch", start->batch,
-        "micro_batch", start->micro_batch, "parameters", (json_int_t)start->parameters, "macs",
-        (json_int_t)start->macs, "planned_memory", (json_int_t)start->planned_bytes, "first_step",
-        (json_int_t)start->first_step);
-    report->lost |= !report->start;
-}
-
-static void on_epoch(void *context, const struct stn_train_epoch *epoch)
-{
-    struct report *report = context;
-    json_t *row = json_pack(
-        "{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "epoch", epoch->epoch, "train_loss",
-        report_json_real(epoch->train_loss), "train_accuracy",
-        report_json_real(epoch->train_accuracy), "val_loss", report_json_real(epoch->val_loss),
-        "val_accuracy", report_json_real(epoch->val_accuracy), "seconds",
-        report_json_real(epoch->seconds), "eval_seconds", report_json_real(epoch->eval_seconds),
-        "images_per_second", report_json_real(epoch->images_per_second), "best", epoch->best);
-    report->lost |= !row || json_array_append_new(report->epochs, row) != 0;
 }
 
 static json_t *describe_config(const struct stn_train_config *c)
@@ -76,6 +47,35 @@ static json_t *describe_config(const struct stn_train_config *c)
         (json_int_t)c->checkpoint_steps);
 }
 
+static void on_start(void *context, const struct stn_train_start *start)
+{
+    struct report *report = context;
+    json_decref(report->start);
+    report->start = json_pack(
+        "{s:s, s:o, s:o, s:i, s:i, s:f, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:o, s:o}", "net",
+        start->net, "backend", report_json_text(start->backend_version), "data",
+        describe_data(start->data), "threads", start->threads, "cpu_affinity", start->cpu_affinity,
+        "cpu_quota", start->cpu_quota, "loader_threads", start->loader_threads, "batch",
+        start->batch, "micro_batch", start->micro_batch, "parameters",
+        (json_int_t)start->parameters, "macs", (json_int_t)start->macs, "planned_memory",
+        (json_int_t)start->planned_bytes, "first_step", (json_int_t)start->first_step, "seed",
+        report_json_seed(start->seed), "config", describe_config(start->config));
+    report->lost |= !report->start;
+}
+
+static void on_epoch(void *context, const struct stn_train_epoch *epoch)
+{
+    struct report *report = context;
+    json_t *row = json_pack(
+        "{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "epoch", epoch->epoch, "train_loss",
+        report_json_real(epoch->train_loss), "train_accuracy",
+        report_json_real(epoch->train_accuracy), "val_loss", report_json_real(epoch->val_loss),
+        "val_accuracy", report_json_real(epoch->val_accuracy), "seconds",
+        report_json_real(epoch->seconds), "eval_seconds", report_json_real(epoch->eval_seconds),
+        "images_per_second", report_json_real(epoch->images_per_second), "best", epoch->best);
+    report->lost |= !row || json_array_append_new(report->epochs, row) != 0;
+}
+
 // ---- writing --------------------------------------------------------------------------------------------
 
 static const char *ending(enum stn_status ended)
@@ -90,16 +90,14 @@ static json_t *compose(const struct report *report, enum stn_status ended,
     json_t *versions = json_pack("{s:s, s:O?, s:s}", "stannis", STN_VERSION, "backend",
                                  json_object_get(start, "backend"), "jansson", JANSSON_VERSION);
     json_t *object = json_pack(
-        "{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:i, s:o, s:o, s:o, s:O}",
-        "status", ending(ended), "images", (json_int_t)result->images, "steps",
-        (json_int_t)result->steps, "seconds", report_json_real(result->seconds),
-        "images_per_second", report_json_real(result->images_per_second), "loss",
-        report_json_real(result->loss), "accuracy", report_json_real(result->accuracy),
-        "best_accuracy", report_json_real(result->best_accuracy), "wait_share",
-        report_json_real(result->wait_share), "skipped", (json_int_t)result->skipped, "peak_memory",
-        (json_int_t)base_memory_peak(), "threads", result->threads, "seed",
-        report_json_seed(report->config->seed), "versions", versions, "config",
-        describe_config(report->config), "epochs", report->epochs);
+        "{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:i, s:o, s:O}", "status",
+        ending(ended), "images", (json_int_t)result->images, "steps", (json_int_t)result->steps,
+        "seconds", report_json_real(result->seconds), "images_per_second",
+        report_json_real(result->images_per_second), "loss", report_json_real(result->loss),
+        "accuracy", report_json_real(result->accuracy), "best_accuracy",
+        report_json_real(result->best_accuracy), "wait_share", report_json_real(result->wait_share),
+        "skipped", (json_int_t)result->skipped, "peak_memory", (json_int_t)base_memory_peak(),
+        "threads", result->threads, "versions", versions, "epochs", report->epochs);
     // What the start told comes first, what the result says about the same thing wins.
     json_t *whole = start ? json_copy(start) : json_object();
     bool ok = object && whole && json_object_update(whole, object) == 0;
@@ -213,7 +211,7 @@ enum stn_status report_write(const struct report *report, const char *path, enum
 
 // ---- lifetime -------------------------------------------------------------------------------------------
 
-enum stn_status report_create(const struct stn_train_config *config, struct report **out)
+enum stn_status report_create(struct report **out)
 {
     struct report *report = calloc(1, sizeof(*report));
     json_t *epochs = json_array();
@@ -222,7 +220,6 @@ enum stn_status report_create(const struct stn_train_config *config, struct repo
         json_decref(epochs);
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for the report");
     }
-    report->config = config;
     report->epochs = epochs;
     *out = report;
     return STN_OK;

@@ -9,9 +9,7 @@
 
 struct report;
 
-// `config` is kept until destroy.
-STN_MUST_CHECK enum stn_status report_create(const struct stn_train_config *config,
-                                             struct report **out);
+STN_MUST_CHECK enum stn_status report_create(struct report **out);
 void report_destroy(struct report *report);
 struct stn_train_observer report_observer(struct report *report);
 // Reports now, instead of after hours of training, that `path` cannot be written.

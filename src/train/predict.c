@@ -2,6 +2,7 @@
 // Classifying single image files with a trained network.
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "data/loader.h"
@@ -118,9 +119,14 @@ enum stn_status stn_predictor_classify(struct stn_predictor *predictor, const ch
         return stn_fail(STN_ERR_INVALID, "--top %d: must be at least 1", top);
     }
     const struct checkpoint_meta *meta = checkpoint_meta(predictor->checkpoint);
-    enum stn_status status =
-        data_image_load(image_path, meta->channels, meta->config.data.image_size, meta->mean,
-                        meta->std, predictor->image);
+    struct data_image_look look = {
+        .spec = meta->config.data.spec,
+        .channels = meta->channels,
+        .size = meta->config.data.image_size,
+    };
+    memcpy(look.mean, meta->mean, sizeof(look.mean));
+    memcpy(look.std, meta->std, sizeof(look.std));
+    enum stn_status status = data_image_load(image_path, &look, predictor->image);
     const float *logits;
     if (!status) {
         status = nn_net_logits(predictor->session.net, predictor->image, 1, &logits);

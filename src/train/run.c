@@ -236,6 +236,7 @@ static void tell_start(const struct run *r)
         .net = config->net,
         .backend_version = kernel_version(t->session.kernel),
         .data = stn_dataset_info(t->dataset),
+        .config = config,
         .epochs = config->epochs,
         .batch = config->batch,
         .micro_batch = config->micro_batch,

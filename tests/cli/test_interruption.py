@@ -61,5 +61,25 @@ class InterruptionTest(program.ProgramTest):
         self.assertEqual(program.tensors(self.folder / "run/last.safetensors"), self.whole)
 
 
+class ResumeTest(program.ProgramTest):
+    def test_a_checkpoint_knows_what_to_train_and_where(self):
+        self.train("--epochs", 2, "--steps", 5, "--out", "there")
+        self.succeed("train", "--resume", "there/last.safetensors", "--progress", "none")
+        report = json.loads((self.folder / "there/report.json").read_text())
+        self.assertEqual((report["net"], report["first_step"], report["steps"]), ("lenet", 5, 7))
+        self.assertEqual((report["config"]["data"], report["config"]["epochs"]), ("synthetic:96", 2))
+        self.assertFalse((self.folder / "run").exists())
+        self.train("--epochs", 2, "--out", "whole")
+        self.assertEqual(program.tensors(self.folder / "there/last.safetensors"),
+                         program.tensors(self.folder / "whole/last.safetensors"))
+
+    def test_another_training_is_not_overwritten(self):
+        self.train("--epochs", 1, "--out", "a")
+        self.train("--epochs", 1, "--seed", 2)
+        self.fail_with_one_line(2, "train", "--resume", "a/last.safetensors", "--epochs", 2, "--out", "run",
+                                says=("run already holds a training", "--overwrite"))
+        self.succeed("train", "--resume", "last", "--epochs", 2, "--progress", "none")
+
+
 if __name__ == "__main__":
     program.main()

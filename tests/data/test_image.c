@@ -10,8 +10,6 @@
 #include "data/sample.h"
 #include "support.h"
 
-static const float no_mean[3] = {0, 0, 0}, unit[3] = {1, 1, 1};
-
 static int setup(void **state)
 {
     static struct data_workspace workspace;
@@ -278,17 +276,51 @@ static void test_load_for_prediction(void **state)
 {
     (void)state;
     enum { SIZE = 28 };
+    static const struct data_image_look in_colour = {"folder:x", 3, SIZE, {0}, {1, 1, 1}},
+                                        in_grey = {"idx:x", 1, SIZE, {0}, {1, 1, 1}},
+                                        of_no_kind = {"films:x", 1, SIZE, {0}, {1, 1, 1}};
     float colour[3 * SIZE * SIZE], grey[SIZE * SIZE];
     const char *path = support_path("a.png");
     support_write_png(path, 64, 48, 3, 6);
-    assert_int_equal(data_image_load(path, 3, SIZE, no_mean, unit, colour), STN_OK);
-    assert_int_equal(data_image_load(path, 1, SIZE, no_mean, unit, grey), STN_OK);
+    assert_int_equal(data_image_load(path, &in_colour, colour), STN_OK);
+    assert_int_equal(data_image_load(path, &in_grey, grey), STN_OK);
     for (int i = 0; i < SIZE * SIZE; i++) {
         assert_true(colour[i] >= 0 && colour[i] <= 1.0001f && grey[i] >= 0 && grey[i] <= 1.0001f);
     }
-    assert_int_equal(data_image_load(support_path("none.png"), 3, SIZE, no_mean, unit, colour),
+    assert_int_equal(data_image_load(support_path("none.png"), &in_colour, colour),
                      STN_ERR_NOT_FOUND);
     support_expect_error("none.png: No such file");
+    assert_true(data_image_load(path, &of_no_kind, grey) != STN_OK);
+    support_expect_error("films");
+}
+
+// A picture whose left and right thirds are black: the centre square knows nothing of them.
+static void test_prediction_sees_what_training_saw(void **state)
+{
+    (void)state;
+    enum { WIDTH = 96, HEIGHT = 32, SIZE = 32 };
+    const char *path = support_path("wide.png");
+    uint8_t pixels[HEIGHT][WIDTH][3] = {0};
+    for (int y = 0; y < HEIGHT; y++) {
+        memset(pixels[y][WIDTH / 3], 255, WIDTH / 3 * 3);
+    }
+    png_image png = {
+        .version = PNG_IMAGE_VERSION, .width = WIDTH, .height = HEIGHT, .format = PNG_FORMAT_RGB};
+    assert_int_equal(png_image_write_to_file(&png, path, 0, pixels, 0, NULL), 1);
+    static const struct {
+        const char *spec;
+        double mean;
+    } cases[] = {{"folder:x", 1.0}, {"cifar10:x", 1.0 / 3}, {"synthetic:9", 1.0 / 3}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct data_image_look look = {cases[i].spec, 3, SIZE, {0}, {1, 1, 1}};
+        float seen[3 * SIZE * SIZE];
+        double sum = 0;
+        assert_int_equal(data_image_load(path, &look, seen), STN_OK);
+        for (int p = 0; p < 3 * SIZE * SIZE; p++) {
+            sum += (double)seen[p];
+        }
+        assert_true(fabs(sum / (3 * SIZE * SIZE) - cases[i].mean) < 0.02);
+    }
 }
 
 int main(void)
@@ -300,7 +332,7 @@ int main(void)
         TEST(test_png_palette_and_16_bits),     TEST(test_format_goes_by_content),
         TEST(test_truncated_files_are_refused), TEST(test_flipped_bits_never_crash),
         TEST(test_good_files_follow_bad_ones),  TEST(test_foreign_and_absurd_files_are_refused),
-        TEST(test_load_for_prediction),
+        TEST(test_load_for_prediction),         TEST(test_prediction_sees_what_training_saw),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

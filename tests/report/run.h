@@ -11,9 +11,18 @@ static inline void run_start(const struct stn_train_observer *o)
 {
     static const struct stn_dataset_info data = {
         .kind = "synthetic", .channels = 1, .image_size = 28, .classes = 10, .count = {100, 50}};
+    static const struct stn_train_config config = {.net = "lenet",
+                                                   .data = {.spec = "synthetic:100"},
+                                                   .epochs = RUN_EPOCHS,
+                                                   .batch = RUN_BATCH,
+                                                   .lr = 0.1,
+                                                   .seed = UINT64_MAX,
+                                                   .schedule = STN_SCHEDULE_COSINE,
+                                                   .out_dir = "run"};
     const struct stn_train_start start = {.net = "lenet",
                                           .backend_version = "reference",
                                           .data = &data,
+                                          .config = &config,
                                           .epochs = RUN_EPOCHS,
                                           .batch = RUN_BATCH,
                                           .micro_batch = 5,
@@ -25,7 +34,7 @@ static inline void run_start(const struct stn_train_observer *o)
                                           .steps_total = RUN_EPOCHS * RUN_STEPS,
                                           .macs = 416520,
                                           .planned_bytes = 1 << 20,
-                                          .seed = 7};
+                                          .seed = UINT64_MAX};
     if (o->start) {
         o->start(o->context, &start);
     }

@@ -48,7 +48,8 @@ static void the_start_says_what_runs(void **state)
     assert_shown("net       lenet, 61,706 parameters, 417 k MACs an image\n");
     assert_shown(
         "data      synthetic, 100 training and 50 validation images, 10 classes, 28×28×1\n");
-    assert_shown("run       2 epochs, 20 steps of 10 images (micro-batches of 5), seed 7\n");
+    assert_shown("run       2 epochs, 20 steps of 10 images (micro-batches of 5), seed "
+                 "18446744073709551615\n");
     assert_shown("cpu       2 threads (affinity 4, cgroup quota 1.50), 1 for loading\n");
     assert_shown("engine    reference, 1.00 MiB planned\n");
     assert_null(strstr(shown, "resumed"));

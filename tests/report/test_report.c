@@ -15,14 +15,6 @@
 
 static char folder[] = "/tmp/stannis-report-XXXXXX";
 static char path[64];
-static const struct stn_train_config config = {.net = "lenet",
-                                               .data = {.spec = "synthetic:100"},
-                                               .epochs = 2,
-                                               .batch = 10,
-                                               .lr = 0.1,
-                                               .seed = UINT64_MAX,
-                                               .schedule = STN_SCHEDULE_COSINE,
-                                               .out_dir = "run"};
 static const struct stn_train_result result = {.steps = 20,
                                                .images = 200,
                                                .seconds = 2.5,
@@ -53,7 +45,7 @@ static int remove_folder(void **state)
 static enum stn_status write_to(const char *file)
 {
     struct report *report;
-    assert_int_equal(report_create(&config, &report), STN_OK);
+    assert_int_equal(report_create(&report), STN_OK);
     struct stn_train_observer observer = report_observer(report);
     run_all(&observer, 0.1);
     enum stn_status status = report_write(report, file, STN_ERR_INTERRUPTED, &result);

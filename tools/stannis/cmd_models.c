@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // stannis models: the networks and what they cost, as a table.
 #include <stdio.h>
+#include <string.h>
 
 #include "report/format.h"
 #include "stannis/stannis.h"
@@ -70,10 +71,20 @@ static json_t *describe(const struct models_options *o, const struct row *row)
                      row->model->small_input_note);
 }
 
-static void print_row(const struct row *row)
+static int name_columns(void)
+{
+    size_t longest = 0;
+    for (int i = 0; i < stn_model_count(); i++) {
+        size_t length = strlen(stn_model_at(i)->name);
+        longest = length > longest ? length : longest;
+    }
+    return (int)longest;
+}
+
+static void print_row(const struct row *row, int width)
 {
     struct report_text parameters, macs, memory;
-    printf("%-16s %12s %8s %11s %11d %6d  %s\n", row->model->name,
+    printf("%-*s %11s %7s %9s %11d %6d  %s\n", width, row->model->name,
            report_count(&parameters, row->cost.parameters),
            report_magnitude(&macs, (double)row->cost.macs),
            report_bytes(&memory, row->cost.activation_bytes), row->cost.micro_batch,
@@ -82,7 +93,8 @@ static void print_row(const struct row *row)
 
 static enum stn_status print_table(const struct models_options *o)
 {
-    printf("%-16s %12s %8s %11s %11s %6s  %s\n", "network", "parameters", "MACs", "memory",
+    int width = name_columns();
+    printf("%-*s %11s %7s %9s %11s %6s  %s\n", width, "network", "parameters", "MACs", "memory",
            "micro-batch", "pixels", "defined by");
     for (int i = 0; i < stn_model_count(); i++) {
         struct row row;
@@ -90,13 +102,13 @@ static enum stn_status print_table(const struct models_options *o)
         if (status != STN_OK) {
             return status;
         }
-        print_row(&row);
+        print_row(&row, width);
     }
     puts("\nBelow 64 pixels");
     for (int i = 0; i < stn_model_count(); i++) {
         const struct stn_model_info *model = stn_model_at(i);
         if (model->small_input_note) {
-            printf("%-16s %s\n", model->name, model->small_input_note);
+            printf("%-*s  %s\n", width, model->name, model->small_input_note);
         }
     }
     printf("\n%d classes, %d channels; images from %d to %d pixels.\n", o->shape.classes,

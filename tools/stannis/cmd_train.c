@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "report/events.h"
@@ -20,6 +21,8 @@
 
 enum progress_mode { PROGRESS_AUTO, PROGRESS_PLAIN, PROGRESS_JSON, PROGRESS_NONE };
 static const char *const progress_names[] = {"auto", "plain", "json", "none", NULL};
+
+static const char default_out[] = "run";
 
 struct train_options {
     struct stn_train_config config;
@@ -92,7 +95,9 @@ static const struct base_option options[] = {
     ROW("out", TEXT, config.out_dir, "DIR",
         "for last.safetensors, best.safetensors and report.json", NO_LIMITS),
     ROW("resume", TEXT, config.resume, "FILE",
-        "continue from a checkpoint; \"last\" is DIR/last.safetensors", NO_LIMITS),
+        "continue from a checkpoint, with its settings, in its folder; \"last\" is "
+        "DIR/last.safetensors",
+        NO_LIMITS),
     ROW("overwrite", FLAG, overwrite, NULL, "start anew although DIR already holds a training",
         NO_LIMITS),
     ROW("checkpoint-steps", INT64, config.checkpoint_steps, "N",
@@ -121,7 +126,7 @@ static const struct base_command command = {
     "  stannis train --net lenet --data fashion-mnist --epochs 3\n"
     "  stannis train --net mobilenet_v2 --data folder:photos --image-size 128 --epochs 30 "
     "--augment full\n"
-    "  stannis train --net lenet --data fashion-mnist --epochs 3 --resume last\n"
+    "  stannis train --resume last\n"
     "  stannis train --net lenet --data synthetic:1000 --steps 20 --progress json --out /tmp/try",
     options};
 
@@ -168,12 +173,30 @@ static enum stn_status join(const char *dir, const char *file, char *path, size_
     return STN_OK;
 }
 
+// The folder of a path, in `buffer`, which holds the path already.
+static const char *folder_of(char *buffer)
+{
+    char *slash = strrchr(buffer, '/');
+    if (!slash) {
+        return ".";
+    }
+    *(slash == buffer ? slash + 1 : slash) = '\0';
+    return buffer;
+}
+
+static bool same_folder(const char *a, const char *b)
+{
+    struct stat left, right;
+    return stat(a, &left) == 0 && stat(b, &right) == 0 && left.st_dev == right.st_dev &&
+           left.st_ino == right.st_ino;
+}
+
 // A finished or interrupted training is worth more than the few letters of --overwrite.
 static enum stn_status check_out_dir(const struct train_options *o)
 {
     static const char *const files[] = {"last.safetensors", "best.safetensors"};
     char path[PATH_MAX];
-    for (int i = 0; i < 2 && !o->config.resume && !o->overwrite; i++) {
+    for (int i = 0; i < 2 && !o->overwrite; i++) {
         enum stn_status status = join(o->config.out_dir, files[i], path, sizeof(path));
         if (status != STN_OK) {
             return status;
@@ -189,37 +212,55 @@ static enum stn_status check_out_dir(const struct train_options *o)
     return STN_OK;
 }
 
-// "--resume last" becomes a path, in `buffer`.
-static enum stn_status resolve_resume(struct stn_train_config *config, char *buffer, size_t size)
+// Paths that options stand for.
+struct places {
+    char resume[PATH_MAX], folder[PATH_MAX];
+};
+
+// "--resume last" becomes a path. A resumed run goes on in the folder of its checkpoint, unless
+// --out says another, which must be free.
+static enum stn_status settle_resume(struct train_options *o, struct places *places)
 {
-    if (!config->resume) {
-        return STN_OK;
-    }
+    struct stn_train_config *config = &o->config;
     if (strcmp(config->resume, "last") == 0) {
-        enum stn_status status = join(config->out_dir, "last.safetensors", buffer, size);
+        enum stn_status status =
+            join(config->out_dir, "last.safetensors", places->resume, sizeof(places->resume));
         if (status != STN_OK) {
             return status;
         }
-        config->resume = buffer;
+        config->resume = places->resume;
     }
     if (access(config->resume, R_OK) != 0) {
         return stn_fail(STN_ERR_NOT_FOUND, "%s: cannot resume: %s", config->resume,
                         strerror(errno));
     }
-    return STN_OK;
+    // Not too long: access found it.
+    snprintf(places->folder, sizeof(places->folder), "%s", config->resume);
+    const char *folder = folder_of(places->folder);
+    if (config->out_dir == default_out) {
+        config->out_dir = folder;
+    }
+    return same_folder(folder, config->out_dir) ? STN_OK : check_out_dir(o);
 }
 
-static enum stn_status check_options(struct train_options *o)
+// A checkpoint knows its network and its data.
+static enum stn_status check_subject(const struct stn_train_config *config)
 {
-    enum stn_status status = verb_require(&command, "net", o->config.net, "lenet");
-    if (status == STN_OK) {
-        status = verb_require(&command, "data", o->config.data.spec, "fashion-mnist");
+    enum stn_status status = STN_OK;
+    if (!config->resume) {
+        status = verb_require(&command, "net", config->net, "lenet");
+        if (status == STN_OK) {
+            status = verb_require(&command, "data", config->data.spec, "fashion-mnist");
+        }
     }
+    return status == STN_OK && config->net ? verb_check_net(config->net) : status;
+}
+
+static enum stn_status check_options(struct train_options *o, struct places *places)
+{
+    enum stn_status status = check_subject(&o->config);
     if (status == STN_OK) {
-        status = verb_check_net(o->config.net);
-    }
-    if (status == STN_OK) {
-        status = check_out_dir(o);
+        status = o->config.resume ? settle_resume(o, places) : check_out_dir(o);
     }
     if (status == STN_OK && o->report) {
         status = report_check_path(o->report);
@@ -271,7 +312,7 @@ static enum stn_status start_progress(struct watchers *w, enum progress_mode mod
 
 static enum stn_status start_watching(struct watchers *w, const struct train_options *o)
 {
-    enum stn_status status = report_create(&o->config, &w->report);
+    enum stn_status status = report_create(&w->report);
     if (status != STN_OK) {
         return status;
     }
@@ -362,7 +403,7 @@ out_stop:
 static enum stn_status run(int argc, char **argv)
 {
     struct train_options o = {.config = stn_train_defaults(), .progress = PROGRESS_AUTO};
-    o.config.out_dir = "run";
+    o.config.out_dir = default_out;
     o.schedule = (int)o.config.schedule;
     o.augment = (int)o.config.augment;
     struct base_option_result result;
@@ -374,11 +415,8 @@ static enum stn_status run(int argc, char **argv)
     o.config.schedule = (enum stn_schedule)o.schedule;
     o.config.augment = (enum stn_augment)o.augment;
     o.config.data.seed = o.config.seed;
-    char resume[PATH_MAX];
-    status = check_options(&o);
-    if (status == STN_OK) {
-        status = resolve_resume(&o.config, resume, sizeof(resume));
-    }
+    struct places places;
+    status = check_options(&o, &places);
     return status == STN_OK ? train(&o) : status;
 }
 
