@@ -13,6 +13,7 @@
 
 #include "stannis/dataset.h"
 #include "stannis/model.h"
+#include "stannis/profile.h"
 #include "stannis/status.h"
 
 enum stn_schedule { STN_SCHEDULE_CONSTANT, STN_SCHEDULE_STEP, STN_SCHEDULE_COSINE };
@@ -153,6 +154,7 @@ struct stn_bench_config {
     int threads;
     int steps, warmup_steps; // timed, and before
     const char *backend;
+    struct stn_profile *profile; // filled if not NULL, for stn_profile_fini
 };
 
 struct stn_bench_result {

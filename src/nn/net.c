@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "nn/model.h"
 #include "nn/net_state.h"
+#include "nn/profile.h"
 
 enum { UNKNOWN_CACHE_BYTES = 2 << 20, SHARED_CACHE_MOST = 32 << 20 };
 
@@ -317,6 +318,7 @@ void nn_net_destroy(struct nn_net *net)
     }
     nn_net_memory_destroy(net);
     nn_program_destroy(&net->program);
+    nn_profile_destroy(net->profile);
     free(net->segments);
     free(net->calls);
     free(net->tensors);

@@ -20,6 +20,7 @@
 
 #include "kernel/kernel.h"
 #include "stannis/model.h"
+#include "stannis/profile.h"
 #include "stannis/status.h"
 
 struct nn_net;
@@ -89,5 +90,10 @@ STN_MUST_CHECK enum stn_status nn_net_eval(struct nn_net *net, const float *imag
 // logits [micro_batch][classes], borrowed until the next run.
 STN_MUST_CHECK enum stn_status nn_net_logits(struct nn_net *net, const float *images, int rows,
                                              const float **logits);
+
+// From here on nn_net_train notes where its time goes; take it out any number of times.
+STN_MUST_CHECK enum stn_status nn_net_profile_start(struct nn_net *net);
+STN_MUST_CHECK enum stn_status nn_net_profile_take(const struct nn_net *net,
+                                                   struct stn_profile *out);
 
 #endif

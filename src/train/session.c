@@ -37,6 +37,22 @@ void train_session_close(struct train_session *session)
     session->kernel = NULL;
 }
 
+void train_session_descend(struct train_session *session, const struct optim_sgd *sgd, double lr,
+                           int64_t count, float *momentum)
+{
+    struct nn_net *net = session->net;
+    float *weights = nn_net_parameters(net), *gradient_sums = nn_net_gradient_sums(net);
+    for (int i = 0; i < nn_net_tensor_count(net); i++) {
+        const struct nn_tensor *w = nn_net_tensor(net, i);
+        if (w->kind == NN_PARAMETER) {
+            optim_sgd_step(sgd, (float)lr, 1.0f / (float)count, w->decay, w->count,
+                           gradient_sums + w->offset, momentum + w->offset, weights + w->offset,
+                           session->threads);
+        }
+    }
+    nn_net_weights_changed(net);
+}
+
 enum stn_status train_find_model(const char *name, const struct stn_model_info **out)
 {
     const char *names[NAMES_MAX + 1] = {NULL};

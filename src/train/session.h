@@ -7,6 +7,7 @@
 #include "base/cpu.h"
 #include "kernel/kernel.h"
 #include "nn/net.h"
+#include "optim/sgd.h"
 
 struct train_session {
     struct base_cpu_share cpu;
@@ -21,6 +22,11 @@ STN_MUST_CHECK enum stn_status train_session_open(const char *backend, int threa
                                                   struct train_session *out);
 // A zeroed session may be closed too.
 void train_session_close(struct train_session *session);
+
+// Moves the weights against the mean gradient of `count` samples, and lets the net know. `momentum`
+// is [nn_net_parameter_count].
+void train_session_descend(struct train_session *session, const struct optim_sgd *sgd, double lr,
+                           int64_t count, float *momentum);
 
 // The network of that name; ERR_INVALID names the nearest, or all. `name` NULL: the flag is
 // missing.
