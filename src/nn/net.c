@@ -347,8 +347,11 @@ struct stn_model_cost nn_net_cost(const struct nn_net *net)
 
 size_t nn_net_bytes(const struct nn_net *net)
 {
-    size_t copies = net->config.inference ? 1 : 2;
-    return net->activation_bytes +
+    size_t copies = net->config.inference ? 1 : 2, packed = 0;
+    for (int n = 0; n < net->graph.node_count; n++) {
+        packed += kernel_op_traits(net->calls[n].op)->packed_bytes;
+    }
+    return net->activation_bytes + packed +
            copies * (net->parameters.count + net->buffers.count) * sizeof(float);
 }
 

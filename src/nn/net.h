@@ -55,7 +55,8 @@ void nn_net_destroy(struct nn_net *net);
 
 const struct nn_net_config *nn_net_config(const struct nn_net *net);
 struct stn_model_cost nn_net_cost(const struct nn_net *net);
-// All memory the net holds: parameters, gradients, packed weights apart.
+// All memory the net holds or, planned only, would hold: activations, parameters, gradients, packed
+// weights.
 size_t nn_net_bytes(const struct nn_net *net);
 
 // Parameters first, then buffers; each kind in graph order.

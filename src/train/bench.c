@@ -103,7 +103,8 @@ static enum stn_status bench_open(struct bench *b, const struct stn_bench_config
     if (net.shape.image_size == 0) {
         net.shape.image_size = model->default_image_size;
     }
-    status = train_session_open(config->backend, config->threads, &net, &b->session);
+    status =
+        train_session_open(config->backend, config->threads, config->memory, &net, &b->session);
     if (!status) {
         status = allocate(b, &net.shape, config->steps);
     }

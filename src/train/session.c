@@ -5,10 +5,11 @@
 #include <string.h>
 
 #include "base/option.h"
+#include "train/memory.h"
 
 enum { NAMES_MAX = 32, THREADS_MAX = 1024 };
 
-enum stn_status train_session_open(const char *backend, int threads,
+enum stn_status train_session_open(const char *backend, int threads, size_t memory,
                                    const struct nn_net_config *net, struct train_session *out)
 {
     *out = (struct train_session){.cpu = base_cpu_share()};
@@ -21,7 +22,10 @@ enum stn_status train_session_open(const char *backend, int threads,
     if (status) {
         return status;
     }
-    status = nn_net_create(out->kernel, net, &out->net);
+    status = train_memory_check(out->kernel, net, memory);
+    if (!status) {
+        status = nn_net_create(out->kernel, net, &out->net);
+    }
     if (status) {
         out->net = NULL;
         train_session_close(out);

@@ -16,8 +16,9 @@ struct train_session {
     struct nn_net *net;
 };
 
-// `threads` 0: as many as the CPU share allows. `backend` NULL: the best.
-STN_MUST_CHECK enum stn_status train_session_open(const char *backend, int threads,
+// `threads` 0: as many as the CPU share allows. `backend` NULL: the best. `memory` 0: what the machine
+// or the cgroup grants; a net that does not fit is refused.
+STN_MUST_CHECK enum stn_status train_session_open(const char *backend, int threads, size_t memory,
                                                   const struct nn_net_config *net,
                                                   struct train_session *out);
 // A zeroed session may be closed too.
