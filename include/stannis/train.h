@@ -13,6 +13,7 @@
 
 #include "stannis/dataset.h"
 #include "stannis/model.h"
+#include "stannis/profile.h"
 #include "stannis/status.h"
 
 enum stn_schedule { STN_SCHEDULE_CONSTANT, STN_SCHEDULE_STEP, STN_SCHEDULE_COSINE };
@@ -27,6 +28,7 @@ struct stn_train_config {
     int micro_batch;     // g; 0: the model's default (at most B)
     int threads;         // 0: from affinity and cgroup quota
     int loader_threads;  // 0: chosen
+    size_t memory;       // bytes a run may take; 0: the cgroup's limit or physical memory
     const char *backend; // NULL: the best built in
     double lr, momentum, weight_decay, warmup_epochs, lr_gamma, lr_step_epochs;
     double label_smoothing;
@@ -55,7 +57,7 @@ struct stn_train_start {
     int cpu_affinity; // where `threads` came from
     double cpu_quota; // 0: none
     int64_t parameters, steps_total, macs;
-    size_t planned_bytes; // parameters, optimizer state, activations
+    size_t planned_bytes; // activations, parameters, optimizer state, the program itself
     int64_t first_step;   // > 0 when resumed
     uint64_t seed;
 };
@@ -154,6 +156,8 @@ struct stn_bench_config {
     int threads;
     int steps, warmup_steps; // timed, and before
     const char *backend;
+    size_t memory;               // as of stn_train_config
+    struct stn_profile *profile; // filled if not NULL, for stn_profile_fini
 };
 
 struct stn_bench_result {

@@ -52,6 +52,8 @@ extern const struct kernel_backend kernel_backend_onednn;
 struct kernel_shape kernel_window_output(struct kernel_shape x, struct kernel_window w,
                                          int channels);
 int64_t kernel_conv_macs(const struct kernel_conv *d, struct kernel_shape y);
+// "pointwise", "depthwise+relu6", …: what a profile calls a convolution.
+const char *kernel_conv_name(const struct kernel_conv *d);
 // "conv+relu", from a static table.
 const char *kernel_activation_suffix(const char *op, enum kernel_activation a);
 

@@ -199,6 +199,9 @@ const char *kernel_activation_suffix(const char *op, enum kernel_activation a)
     static const char *const names[][3] = {
         // KERNEL_LINEAR, KERNEL_RELU, KERNEL_RELU6
         {"conv", "conv+relu", "conv+relu6"},
+        {"pointwise", "pointwise+relu", "pointwise+relu6"},
+        {"grouped", "grouped+relu", "grouped+relu6"},
+        {"depthwise", "depthwise+relu", "depthwise+relu6"},
         {"batchnorm", "batchnorm+relu", "batchnorm+relu6"},
         {"fc", "fc+relu", "fc+relu6"},
         {"add", "add+relu", "add+relu6"},
@@ -208,4 +211,15 @@ const char *kernel_activation_suffix(const char *op, enum kernel_activation a)
             return names[i][a];
     }
     return op;
+}
+
+const char *kernel_conv_name(const struct kernel_conv *d)
+{
+    const char *kind = "conv";
+    if (d->groups > 1) {
+        kind = d->groups == d->x.shape.c ? "depthwise" : "grouped";
+    } else if (d->window.size[0] == 1 && d->window.size[1] == 1) {
+        kind = "pointwise";
+    }
+    return kernel_activation_suffix(kind, d->activation);
 }

@@ -193,6 +193,7 @@ struct kernel_op_traits {
     bool gathers;            // has gathering calls; its strips may be of any size up to n
     size_t saved_bytes;      // what forward leaves for backward, a strip (gathers: in all)
     size_t scratch_bytes;    // what one call needs while it runs
+    size_t packed_bytes;     // of parameters packed by prepare, owned by the op
     unsigned backward_reads; // KERNEL_READS_… : what backward still needs besides dy
     int in_place_input;      // whose gradient may be written over dy; −1: none
     bool forward_in_place;   // y may be the buffer of x[0] (when nobody else needs x[0] afterwards)

@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "nn/model.h"
 #include "nn/net_state.h"
+#include "nn/profile.h"
 
 enum { UNKNOWN_CACHE_BYTES = 2 << 20, SHARED_CACHE_MOST = 32 << 20 };
 
@@ -317,6 +318,7 @@ void nn_net_destroy(struct nn_net *net)
     }
     nn_net_memory_destroy(net);
     nn_program_destroy(&net->program);
+    nn_profile_destroy(net->profile);
     free(net->segments);
     free(net->calls);
     free(net->tensors);
@@ -345,8 +347,11 @@ struct stn_model_cost nn_net_cost(const struct nn_net *net)
 
 size_t nn_net_bytes(const struct nn_net *net)
 {
-    size_t copies = net->config.inference ? 1 : 2;
-    return net->activation_bytes +
+    size_t copies = net->config.inference ? 1 : 2, packed = 0;
+    for (int n = 0; n < net->graph.node_count; n++) {
+        packed += kernel_op_traits(net->calls[n].op)->packed_bytes;
+    }
+    return net->activation_bytes + packed +
            copies * (net->parameters.count + net->buffers.count) * sizeof(float);
 }
 

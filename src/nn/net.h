@@ -20,6 +20,7 @@
 
 #include "kernel/kernel.h"
 #include "stannis/model.h"
+#include "stannis/profile.h"
 #include "stannis/status.h"
 
 struct nn_net;
@@ -54,7 +55,8 @@ void nn_net_destroy(struct nn_net *net);
 
 const struct nn_net_config *nn_net_config(const struct nn_net *net);
 struct stn_model_cost nn_net_cost(const struct nn_net *net);
-// All memory the net holds: parameters, gradients, packed weights apart.
+// All memory the net holds or, planned only, would hold: activations, parameters, gradients, packed
+// weights.
 size_t nn_net_bytes(const struct nn_net *net);
 
 // Parameters first, then buffers; each kind in graph order.
@@ -89,5 +91,10 @@ STN_MUST_CHECK enum stn_status nn_net_eval(struct nn_net *net, const float *imag
 // logits [micro_batch][classes], borrowed until the next run.
 STN_MUST_CHECK enum stn_status nn_net_logits(struct nn_net *net, const float *images, int rows,
                                              const float **logits);
+
+// From here on nn_net_train notes where its time goes; take it out any number of times.
+STN_MUST_CHECK enum stn_status nn_net_profile_start(struct nn_net *net);
+STN_MUST_CHECK enum stn_status nn_net_profile_take(const struct nn_net *net,
+                                                   struct stn_profile *out);
 
 #endif

@@ -56,7 +56,8 @@ struct nn_net {
     int64_t parameter_elements; // without alignment gaps
     void *activations;          // one block for everything a step needs
     size_t activation_bytes;
-    float *logits, *dlogits; // inside activations
+    float *logits, *dlogits;    // inside activations
+    struct nn_profile *profile; // NULL: not profiled
 };
 
 // Which values' gradients are needed, and by whom they are first written.

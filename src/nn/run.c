@@ -3,7 +3,9 @@
 // allocated here.
 #include <string.h>
 
+#include "base/clock.h"
 #include "nn/net_state.h"
+#include "nn/profile.h"
 
 struct run {
     enum kernel_phase phase;
@@ -46,12 +48,9 @@ static const struct kernel_io *call_begin(struct nn_net *net, const struct nn_mo
     return io;
 }
 
-static enum stn_status moment_run(struct nn_net *net, const struct nn_moment *moment,
-                                  const struct run *run, int strip, int samples)
+static enum stn_status moment_call(struct nn_net *net, const struct nn_moment *moment,
+                                   const struct run *run, int strip, int samples)
 {
-    if (moment->act == NN_ACT_LOSS) {
-        return STN_OK;
-    }
     struct kernel_op *op = net->calls[moment->node].op;
     const struct kernel_io *io = call_begin(net, moment, run, strip, samples);
     switch (moment->act) {
@@ -68,6 +67,21 @@ static enum stn_status moment_run(struct nn_net *net, const struct nn_moment *mo
     case NN_ACTS: break;
     }
     return STN_OK;
+}
+
+static enum stn_status moment_run(struct nn_net *net, const struct nn_moment *moment,
+                                  const struct run *run, int strip, int samples)
+{
+    if (moment->act == NN_ACT_LOSS) {
+        return STN_OK; // between the halves, by whoever runs them
+    }
+    if (!net->profile || run->phase != KERNEL_TRAIN) {
+        return moment_call(net, moment, run, strip, samples);
+    }
+    int64_t begin = base_clock_ns();
+    enum stn_status status = moment_call(net, moment, run, strip, samples);
+    nn_profile_add(net->profile, moment, strip, begin, base_clock_ns());
+    return status;
 }
 
 // Strip after strip through the moments of a block; strips without a real sample are left out.
@@ -137,6 +151,9 @@ enum stn_status nn_net_train(struct nn_net *net, const float *images, const int3
         return status;
     }
     loss(net, labels, rows, net->config.label_smoothing, net->dlogits, totals);
+    if (net->profile) {
+        net->profile->micro_batches++;
+    }
     return backward(net, &run);
 }
 

@@ -103,7 +103,8 @@ static enum stn_status bench_open(struct bench *b, const struct stn_bench_config
     if (net.shape.image_size == 0) {
         net.shape.image_size = model->default_image_size;
     }
-    status = train_session_open(config->backend, config->threads, &net, &b->session);
+    status =
+        train_session_open(config->backend, config->threads, config->memory, &net, &b->session);
     if (!status) {
         status = allocate(b, &net.shape, config->steps);
     }
@@ -139,21 +140,19 @@ static enum stn_status bench_step(struct bench *b)
         }
     }
     nn_net_merge_statistics(net, b->batch, 0.1);
-    for (int i = 0; i < nn_net_tensor_count(net); i++) {
-        const struct nn_tensor *w = nn_net_tensor(net, i);
-        if (w->kind == NN_PARAMETER) {
-            optim_sgd_step(&sgd, 1e-3f, 1.0f / (float)b->batch, w->decay, w->count,
-                           nn_net_gradient_sums(net) + w->offset, b->momentum + w->offset,
-                           nn_net_parameters(net) + w->offset, b->session.threads);
-        }
-    }
-    nn_net_weights_changed(net);
+    train_session_descend(&b->session, &sgd, 1e-3, b->batch, b->momentum);
     return STN_OK;
 }
 
-static enum stn_status bench_time(struct bench *b, int warmup_steps, int steps)
+static enum stn_status bench_time(struct bench *b, const struct stn_bench_config *config)
 {
-    for (int i = -warmup_steps; i < steps; i++) {
+    for (int i = -config->warmup_steps; i < config->steps; i++) {
+        if (i == 0 && config->profile) {
+            enum stn_status status = nn_net_profile_start(b->session.net);
+            if (status) {
+                return status;
+            }
+        }
         double begin = base_clock_seconds();
         enum stn_status status = bench_step(b);
         if (status) {
@@ -207,7 +206,10 @@ enum stn_status stn_bench_run(const struct stn_bench_config *config, struct stn_
     struct bench b = {0};
     enum stn_status status = bench_open(&b, config);
     if (!status) {
-        status = bench_time(&b, config->warmup_steps, config->steps);
+        status = bench_time(&b, config);
+    }
+    if (!status && config->profile) {
+        status = nn_net_profile_take(b.session.net, config->profile);
     }
     if (!status) {
         summarise(&b, config->steps, out);

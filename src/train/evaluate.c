@@ -117,7 +117,7 @@ static enum stn_status open_network(struct evaluator *v, const struct stn_eval_c
         .inference = true,
     };
     enum stn_status status =
-        train_session_open(config->backend, config->threads, &net, &v->session);
+        train_session_open(config->backend, config->threads, 0, &net, &v->session);
     return status ? status : checkpoint_load(v->checkpoint, v->session.net, NULL);
 }
 

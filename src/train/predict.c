@@ -46,7 +46,7 @@ static enum stn_status open_all(struct stn_predictor *p, const char *path, const
         .micro_batch = 1,
         .inference = true,
     };
-    status = train_session_open(backend, threads, &net, &p->session);
+    status = train_session_open(backend, threads, 0, &net, &p->session);
     if (!status) {
         status = checkpoint_load(p->checkpoint, p->session.net, NULL);
     }

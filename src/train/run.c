@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "stannis/log.h"
 #include "train/evaluate.h"
+#include "train/memory.h"
 #include "train/trainer.h"
 
 // One run of this process.
@@ -247,8 +248,7 @@ static void tell_start(const struct run *r)
         .parameters = cost.parameters,
         .steps_total = t->steps_total,
         .macs = cost.macs,
-        .planned_bytes =
-            nn_net_bytes(t->session.net) + nn_net_parameter_count(t->session.net) * sizeof(float),
+        .planned_bytes = train_memory_needed(t->session.net),
         .first_step = t->meta.progress.step,
         .seed = config->seed,
     };

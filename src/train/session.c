@@ -5,10 +5,11 @@
 #include <string.h>
 
 #include "base/option.h"
+#include "train/memory.h"
 
 enum { NAMES_MAX = 32, THREADS_MAX = 1024 };
 
-enum stn_status train_session_open(const char *backend, int threads,
+enum stn_status train_session_open(const char *backend, int threads, size_t memory,
                                    const struct nn_net_config *net, struct train_session *out)
 {
     *out = (struct train_session){.cpu = base_cpu_share()};
@@ -21,7 +22,10 @@ enum stn_status train_session_open(const char *backend, int threads,
     if (status) {
         return status;
     }
-    status = nn_net_create(out->kernel, net, &out->net);
+    status = train_memory_check(out->kernel, net, memory);
+    if (!status) {
+        status = nn_net_create(out->kernel, net, &out->net);
+    }
     if (status) {
         out->net = NULL;
         train_session_close(out);
@@ -35,6 +39,22 @@ void train_session_close(struct train_session *session)
     kernel_destroy(session->kernel);
     session->net = NULL;
     session->kernel = NULL;
+}
+
+void train_session_descend(struct train_session *session, const struct optim_sgd *sgd, double lr,
+                           int64_t count, float *momentum)
+{
+    struct nn_net *net = session->net;
+    float *weights = nn_net_parameters(net), *gradient_sums = nn_net_gradient_sums(net);
+    for (int i = 0; i < nn_net_tensor_count(net); i++) {
+        const struct nn_tensor *w = nn_net_tensor(net, i);
+        if (w->kind == NN_PARAMETER) {
+            optim_sgd_step(sgd, (float)lr, 1.0f / (float)count, w->decay, w->count,
+                           gradient_sums + w->offset, momentum + w->offset, weights + w->offset,
+                           session->threads);
+        }
+    }
+    nn_net_weights_changed(net);
 }
 
 enum stn_status train_find_model(const char *name, const struct stn_model_info **out)

@@ -7,6 +7,7 @@
 #include "base/cpu.h"
 #include "kernel/kernel.h"
 #include "nn/net.h"
+#include "optim/sgd.h"
 
 struct train_session {
     struct base_cpu_share cpu;
@@ -15,12 +16,18 @@ struct train_session {
     struct nn_net *net;
 };
 
-// `threads` 0: as many as the CPU share allows. `backend` NULL: the best.
-STN_MUST_CHECK enum stn_status train_session_open(const char *backend, int threads,
+// `threads` 0: as many as the CPU share allows. `backend` NULL: the best. `memory` 0: what the machine
+// or the cgroup grants; a net that does not fit is refused.
+STN_MUST_CHECK enum stn_status train_session_open(const char *backend, int threads, size_t memory,
                                                   const struct nn_net_config *net,
                                                   struct train_session *out);
 // A zeroed session may be closed too.
 void train_session_close(struct train_session *session);
+
+// Moves the weights against the mean gradient of `count` samples, and lets the net know. `momentum`
+// is [nn_net_parameter_count].
+void train_session_descend(struct train_session *session, const struct optim_sgd *sgd, double lr,
+                           int64_t count, float *momentum);
 
 // The network of that name; ERR_INVALID names the nearest, or all. `name` NULL: the flag is
 // missing.

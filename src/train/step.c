@@ -29,20 +29,6 @@ static enum stn_status accumulate(struct trainer *t, int64_t end, struct kernel_
     return STN_OK;
 }
 
-static void descend(struct trainer *t, double lr, int64_t count)
-{
-    struct nn_net *net = t->session.net;
-    float *weights = nn_net_parameters(net), *gradient_sums = nn_net_gradient_sums(net);
-    for (int i = 0; i < nn_net_tensor_count(net); i++) {
-        const struct nn_tensor *w = nn_net_tensor(net, i);
-        if (w->kind == NN_PARAMETER) {
-            optim_sgd_step(&t->sgd, (float)lr, 1.0f / (float)count, w->decay, w->count,
-                           gradient_sums + w->offset, t->momentum + w->offset, weights + w->offset,
-                           t->session.threads);
-        }
-    }
-}
-
 enum stn_status train_step(struct trainer *t, struct train_step *out)
 {
     struct train_progress *progress = &t->meta.progress;
@@ -61,8 +47,7 @@ enum stn_status train_step(struct trainer *t, struct train_step *out)
     }
     if (out->totals.count > 0) {
         nn_net_merge_statistics(net, (double)out->totals.count, statistics_momentum);
-        descend(t, out->lr, out->totals.count);
-        nn_net_weights_changed(net);
+        train_session_descend(&t->session, &t->sgd, out->lr, out->totals.count, t->momentum);
     }
 
     out->images = (int)out->totals.count;

@@ -133,7 +133,7 @@ static enum stn_status open_net(struct trainer *t, const struct stn_model_info *
         .label_smoothing = (float)config->label_smoothing,
     };
     enum stn_status status =
-        train_session_open(config->backend, config->threads, &net, &t->session);
+        train_session_open(config->backend, config->threads, config->memory, &net, &t->session);
     if (status) {
         return status;
     }

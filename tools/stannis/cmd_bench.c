@@ -2,13 +2,15 @@
 // stannis bench: how fast a network trains here, against what the processor could do at best.
 #include <stdio.h>
 
+#include "profile_view.h"
 #include "report/format.h"
 #include "stannis/stannis.h"
 #include "verb.h"
 
 struct bench_options {
     struct stn_bench_config config;
-    bool json;
+    bool json, profile;
+    const char *trace;
 };
 
 #define ROW(name, kind, field, value, help, ...)                                                   \
@@ -23,17 +25,24 @@ static const struct base_option options[] = {
         STN_IMAGE_SIZE_MAX, NULL),
     ROW("channels", INT, config.shape.channels, "N", "1 (grey) or 3", 1, 3, NULL),
     ROW("classes", INT, config.shape.classes, "N", "classes to tell apart", 2, 100000, NULL),
-    ROW("batch", INT, config.batch, "N", "images a step; by default one micro-batch", 1, 1000000,
+    ROW("batch", INT, config.batch, "N", "images a step; by default two micro-batches", 1, 1000000,
         NULL),
     ROW("micro-batch", INT, config.micro_batch, "N",
         "images computed at once; by default the network's", 1, 4096, NULL),
     ROW("threads", INT, config.threads, "N",
         "threads that compute; by default from CPU affinity and cgroup quota", 1, 1024, NULL),
+    ROW("memory", BYTES, config.memory, "SIZE",
+        "refuse what does not fit, as 512M or 2G; by default the cgroup's limit or all there is", 0,
+        0, NULL),
     ROW("steps", INT, config.steps, "N", "steps that are timed", 1, 1000000, NULL),
     ROW("warmup-steps", INT, config.warmup_steps, "N", "steps before them that are not", 0, 1000000,
         NULL),
     ROW("backend", TEXT, config.backend, "NAME",
         "onednn or reference; by default the best one built in", 0, 0, NULL),
+    ROW("profile", FLAG, profile, NULL, "show where the time goes, by kind of op and by layer", 0,
+        0, NULL),
+    ROW("trace", TEXT, trace, "FILE",
+        "write a timeline of the calls for chrome://tracing or Perfetto", 0, 0, NULL),
     ROW("json", FLAG, json, NULL, "print one JSON object", 0, 0, NULL),
     {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, 0, 0, NULL},
 };
@@ -46,7 +55,8 @@ static const struct base_command command = {
     "\n"
     "Examples\n"
     "  stannis bench --net mobilenet_v2 --image-size 224 --micro-batch 16 --threads 2\n"
-    "  stannis bench --net squeezenet1_1 --json",
+    "  stannis bench --net squeezenet1_1 --json\n"
+    "  stannis bench --net mobilenet_v2 --threads 1 --profile --trace trace.json",
     options};
 
 static json_t *describe(const struct bench_options *o, const struct stn_bench_result *r)
@@ -103,13 +113,21 @@ static enum stn_status run(int argc, char **argv)
         o.config.shape.image_size = stn_model_find(o.config.net)->default_image_size;
     }
     struct stn_bench_result result = {0};
+    struct stn_profile profile = {0};
+    o.config.profile = o.profile || o.trace ? &profile : NULL;
     status = stn_bench_run(&o.config, &result);
     if (status == STN_OK && o.json) {
-        return verb_print_json(describe(&o, &result));
-    }
-    if (status == STN_OK) {
+        status = verb_print_json(describe(&o, &result));
+    } else if (status == STN_OK) {
         print_human(&o, &result);
     }
+    if (status == STN_OK && o.profile) {
+        profile_print(&profile, o.json ? stderr : stdout);
+    }
+    if (status == STN_OK && o.trace) {
+        status = profile_write_trace(&profile, o.trace);
+    }
+    stn_profile_fini(&profile);
     return status;
 }
 

@@ -88,6 +88,9 @@ static const struct base_option options[] = {
         "threads that compute; by default from CPU affinity and cgroup quota", 1, 1024, NULL),
     ROW("loader-threads", INT, config.loader_threads, "N",
         "threads that read and decode images; chosen by default", 1, 1024, NULL),
+    ROW("memory", BYTES, config.memory, "SIZE",
+        "refuse what does not fit, as 512M or 2G; by default the cgroup's limit or all there is",
+        NO_LIMITS),
     ROW("backend", TEXT, config.backend, "NAME",
         "onednn or reference; by default the best one built in", NO_LIMITS),
 

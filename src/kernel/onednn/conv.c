@@ -397,7 +397,7 @@ static struct kernel_op_traits conv_traits(const struct onednn_engine *engine,
     struct kernel_tensor y = {kernel_window_output(d->x.shape, d->window, d->out_channels),
                               engine->native};
     return (struct kernel_op_traits){
-        .name = kernel_activation_suffix("conv", d->activation),
+        .name = kernel_conv_name(d),
         .y = y,
         .backward_reads = KERNEL_READS_X | (d->activation == KERNEL_LINEAR ? 0 : KERNEL_READS_Y),
         .in_place_input = -1,
@@ -434,6 +434,7 @@ enum stn_status onednn_conv_create(void *engine, const struct kernel_conv *d,
     }
     conv->dx_bytes = d->dx == KERNEL_DX_ADD ? onednn_align(kernel_tensor_bytes(d->x)) : 0;
     conv->op.traits.scratch_bytes = scratch_bytes(conv);
+    conv->op.traits.packed_bytes = conv->page_bytes;
     *out = &conv->op;
     return STN_OK;
 }

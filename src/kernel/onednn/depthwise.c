@@ -169,6 +169,7 @@ enum stn_status onednn_depthwise_create(struct onednn_engine *engine, const stru
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for the packed weights of a convolution");
     }
     dw->bias = dw->weights + taps;
+    traits.packed_bytes = dw->page_bytes;
     traits.scratch_bytes = (size_t)(dw->x.n * dw->x.blocks) * sizeof(struct partial);
     dw->op = (struct kernel_op){.calls = &depthwise_calls, .traits = traits};
     *out = &dw->op;

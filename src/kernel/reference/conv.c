@@ -218,8 +218,8 @@ enum stn_status reference_conv(void *engine, const struct kernel_conv *d, struct
     if (status)
         return status;
     const struct kernel_shape y = kernel_window_output(d->x.shape, d->window, d->out_channels);
-    struct conv *c = reference_op_create(sizeof *c, kernel_activation_suffix("conv", d->activation),
-                                         &calls, (struct kernel_tensor){y, KERNEL_NCHW});
+    struct conv *c = reference_op_create(sizeof *c, kernel_conv_name(d), &calls,
+                                         (struct kernel_tensor){y, KERNEL_NCHW});
     if (!c)
         return STN_ERR_NO_MEMORY;
     c->d = *d;

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a network fits into memory, known before anything large is allocated.
+#ifndef TRAIN_MEMORY_H
+#define TRAIN_MEMORY_H
+
+#include "nn/net.h"
+
+// What the process needs with that net: the net itself, the optimizer's state unless it is for
+// inference, and the program with its libraries.
+size_t train_memory_needed(const struct nn_net *net);
+
+// ERR_NO_MEMORY with the number needed and a micro-batch that would fit, if the net does not fit
+// `limit` bytes. 0: the cgroup's limit or physical memory.
+STN_MUST_CHECK enum stn_status train_memory_check(struct kernel *kernel,
+                                                  const struct nn_net_config *net, size_t limit);
+
+#endif
