@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# test.sh PRESET…: builds each preset, runs the tests that make sense in it, and ends with a line for each.
+# test.sh PRESET…: builds each preset, runs the tests that make sense in it, and ends with how long that took and
+# ctest's own line for each.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=$(nproc)
@@ -25,19 +26,21 @@ tsan_targets() {
 }
 
 run() {
-    local preset=$1 log=build/$1/test.log
+    local preset=$1 log=build/$1/test.log begin=$SECONDS built
     [ -f "build/$preset/build.ninja" ] || cmake --preset "$preset"
     choose "$preset"
     # shellcheck disable=SC2086  # a list of words
     cmake --build --preset "$preset" -j "$jobs" --target $targets
+    built=$SECONDS
     ctest --preset "$preset" -j "$jobs" "${select[@]}" | tee "$log" || failed=1
-    summary+=("$(printf '%-8s' "$preset") $(grep 'tests passed' "$log" || echo 'no tests ran')")
+    summary+=("$(printf '%-8s build %3d s, tests %3d s: %s' "$preset" $((built - begin)) $((SECONDS - built)) \
+        "$(grep 'tests passed' "$log" || echo 'no tests ran')")")
 }
 
 for preset in "$@"; do
     echo "=== $preset"
     run "$preset"
 done
-echo "=== summary"
+echo "=== summary, $SECONDS s in all"
 printf '%s\n' "${summary[@]}"
 exit $failed

@@ -165,6 +165,18 @@ static enum stn_status slots_create(struct data_loader *loader)
     return STN_OK;
 }
 
+// Makes a first sample for nothing: the scratch that it needs is taken now, not when the worker gets
+// its first turn, which may be in the middle of a step. A failure is the later sample's to tell.
+static void worker_prepare(struct data_loader *loader, struct worker *worker)
+{
+    worker->loader = loader;
+    data_workspace_init(&worker->workspace);
+    if (loader->config.sampler.count > 0) {
+        loader->slots[0].batch.request = (struct data_request){.count = 1};
+        sample_make(loader, &loader->slots[0], 0, &worker->workspace);
+    }
+}
+
 // Signals are for the program's own threads: workers block them all.
 static enum stn_status workers_start(struct data_loader *loader)
 {
@@ -179,9 +191,11 @@ static enum stn_status workers_start(struct data_loader *loader)
     int error = 0;
     while (loader->threads_started < threads && !error) {
         struct worker *worker = &loader->workers[loader->threads_started];
-        worker->loader = loader;
-        data_workspace_init(&worker->workspace);
+        worker_prepare(loader, worker);
         error = pthread_create(&worker->thread, NULL, worker_run, worker);
+        if (error) {
+            data_workspace_fini(&worker->workspace);
+        }
         loader->threads_started += !error;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
