@@ -174,7 +174,7 @@ static enum stn_status store_value(const struct base_option *row, const char *te
     case BASE_OPTION_FLAG:
     case BASE_OPTION_HEADING: break;
     }
-    assert(!"an option without a value was given one");
+    assert(false && "an option without a value was given one");
     return STN_ERR_INTERNAL;
 }
 

@@ -30,7 +30,7 @@ int stn_status_exit_code(enum stn_status status)
     return statuses[status].exit_code;
 }
 
-enum stn_status stn_fail(enum stn_status status, const char *format, ...)
+enum stn_status(stn_fail)(enum stn_status status, const char *format, ...)
 {
     char line[1024];
     va_list args;

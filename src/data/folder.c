@@ -64,15 +64,17 @@ static enum stn_status class_add(struct folder *set, enum stn_split split, const
         return status;
     }
     set->others += pictures.others;
-    if (pictures.count == 0 && split == STN_SPLIT_TRAIN) {
-        status = stn_fail(STN_ERR_INVALID,
-                          "%s: no .jpg, .jpeg or .png file in it; fill or remove it", path);
+    if (pictures.count == 0) {
+        if (split == STN_SPLIT_TRAIN) {
+            status = stn_fail(STN_ERR_INVALID,
+                              "%s: no .jpg, .jpeg or .png file in it; fill or remove it", path);
+        }
         goto out_listing;
     }
     int64_t before = set->store.info.count[split];
     size_t total = (size_t)(before + pictures.count);
-    struct file *files = total ? realloc(set->files[split], total * sizeof(*files)) : NULL;
-    if (total && !files) {
+    struct file *files = realloc(set->files[split], total * sizeof(*files));
+    if (!files) {
         status = stn_fail(STN_ERR_NO_MEMORY, "%s: no memory for its list of files", path);
         goto out_listing;
     }

@@ -241,19 +241,20 @@ static enum stn_status fashion_open(const struct data_spec *spec,
                         FASHION_MNIST_DIR " is not there: apt-get install dataset-fashion-mnist");
     }
     enum stn_status status = dir_open(FASHION_MNIST_DIR, options, out);
-    if (status == STN_OK && (*out)->info.classes != (int)(sizeof(names) / sizeof(names[0]))) {
-        status =
-            stn_fail(STN_ERR_CORRUPT,
-                     FASHION_MNIST_DIR ": %d classes, expected 10: apt-get install --reinstall "
-                                       "dataset-fashion-mnist",
-                     (*out)->info.classes);
+    if (status != STN_OK) {
+        return status;
+    }
+    int classes = (*out)->info.classes;
+    if (classes != (int)(sizeof(names) / sizeof(names[0]))) {
         idx_close(*out);
         *out = NULL;
+        return stn_fail(STN_ERR_CORRUPT,
+                        FASHION_MNIST_DIR ": %d classes, expected 10: apt-get install --reinstall "
+                                          "dataset-fashion-mnist",
+                        classes);
     }
-    if (status == STN_OK) {
-        (*out)->info.class_names = names;
-    }
-    return status;
+    (*out)->info.class_names = names;
+    return STN_OK;
 }
 
 static enum stn_status idx_read(const struct data_store *store, enum stn_split split,

@@ -110,11 +110,12 @@ enum stn_status data_image_load(const char *path, const struct data_image_look *
         return status;
     }
     struct data_workspace workspace;
-    if (strlen(path) >= sizeof(workspace.path)) {
+    size_t bytes = strlen(path) + 1;
+    if (bytes > sizeof(workspace.path)) {
         return stn_fail(STN_ERR_INVALID, "%.64s…: the file name is too long", path);
     }
     data_workspace_init(&workspace);
-    strcpy(workspace.path, path);
+    memcpy(workspace.path, path, bytes);
     struct data_view_rule rule = {.fit = spec.kind->fit, .size = look->size};
     struct data_picture picture;
     status = data_image_read(&workspace, look->channels, &rule, &picture);

@@ -44,7 +44,8 @@ static struct drawing drawing_plan(const struct synthetic *set, uint64_t key, in
     struct base_random random = base_random_from(key);
     int size = set->store.info.image_size;
     double hue = (label % set->hues) / (double)set->hues;
-    double fineness = (label / set->hues / TEXTURE_COUNT + 0.5) / set->levels;
+    int level = label / set->hues / TEXTURE_COUNT;
+    double fineness = (level + 0.5) / set->levels;
     double brightness = 0.75 + 0.5 * base_random_unit(&random);
     int radius = (int)(size * (0.28 + 0.10 * base_random_unit(&random))) + 1;
     double periods = 0.75 + 2 * fineness; // across the radius

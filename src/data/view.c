@@ -48,7 +48,7 @@ static struct data_view view_area(struct base_random *random, int width, int hei
 static double shift(struct base_random *random, int edge)
 {
     int most = edge / SHIFT_DIVISOR;
-    return (double)base_random_below(random, (uint64_t)(2 * most + 1)) - most;
+    return (double)base_random_below(random, 2 * (uint64_t)most + 1) - most;
 }
 
 struct data_view data_view_choose(const struct data_view_rule *rule, int width, int height)

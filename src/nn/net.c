@@ -160,7 +160,7 @@ static size_t cache_bytes(const struct nn_net *net)
 static enum stn_status segments_create(struct nn_net *net)
 {
     int nodes = net->graph.node_count;
-    net->segments = calloc((size_t)(2 * nodes + 1), sizeof(*net->segments));
+    net->segments = calloc(2 * (size_t)nodes + 1, sizeof(*net->segments));
     if (!net->segments) {
         return stn_fail(STN_ERR_NO_MEMORY, "out of memory while planning the network");
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A net's memory: which buffers a step needs and when, one block that holds them all, and the
 // pointers of every call into it.
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -408,6 +409,7 @@ static void layout_fini(struct layout *l)
 static enum stn_status block_create(struct nn_net *net, const struct layout *l,
                                     const struct nn_gradient_need *need)
 {
+    assert(l->count > 0);
     struct nn_plan_buffer *places = calloc((size_t)l->count, sizeof(*places));
     if (!places) {
         return stn_fail(STN_ERR_NO_MEMORY, "out of memory while planning the network");

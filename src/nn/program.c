@@ -62,8 +62,8 @@ enum stn_status nn_program_create(const struct nn_graph *g, const struct nn_segm
                                   struct nn_program *out)
 {
     struct nn_program p = {
-        .moments = calloc((size_t)(MOMENTS_PER_NODE * g->node_count + 1), sizeof(*p.moments)),
-        .blocks = calloc((size_t)(2 * segment_count + 1), sizeof(*p.blocks)),
+        .moments = calloc(MOMENTS_PER_NODE * (size_t)g->node_count + 1, sizeof(*p.moments)),
+        .blocks = calloc(2 * (size_t)segment_count + 1, sizeof(*p.blocks)),
     };
     if (!p.moments || !p.blocks) {
         nn_program_destroy(&p);

@@ -49,7 +49,8 @@ static bool put_tensor(json_t *root, const struct safetensors_tensor *t, size_t 
     }
     return put(root, t->name,
                json_pack("{s:s, s:o, s:[I, I]}", "dtype", safetensors_dtype_name(t->dtype), "shape",
-                         shape, "data_offsets", (json_int_t)begin, (json_int_t)(begin + t->bytes)));
+                         shape, "data_offsets", (json_int_t)begin,
+                         (json_int_t)begin + (json_int_t)t->bytes));
 }
 
 static json_t *describe(const struct safetensors_pair *metadata, int pairs,

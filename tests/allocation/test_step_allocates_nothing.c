@@ -48,36 +48,36 @@ static void note(size_t bytes, const void *caller)
     }
 }
 
-__attribute__((visibility("default"))) void *malloc(size_t bytes)
+__attribute__((visibility("default"))) void *malloc(size_t size)
 {
-    note(bytes, __builtin_return_address(0));
-    return __libc_malloc(bytes);
+    note(size, __builtin_return_address(0));
+    return __libc_malloc(size);
 }
 
-__attribute__((visibility("default"))) void *calloc(size_t count, size_t bytes)
+__attribute__((visibility("default"))) void *calloc(size_t nmemb, size_t size)
 {
-    note(count * bytes, __builtin_return_address(0));
-    return __libc_calloc(count, bytes);
+    note(nmemb * size, __builtin_return_address(0));
+    return __libc_calloc(nmemb, size);
 }
 
-__attribute__((visibility("default"))) void *realloc(void *pointer, size_t bytes)
+__attribute__((visibility("default"))) void *realloc(void *ptr, size_t size)
 {
-    note(bytes, __builtin_return_address(0));
-    return __libc_realloc(pointer, bytes);
+    note(size, __builtin_return_address(0));
+    return __libc_realloc(ptr, size);
 }
 
-__attribute__((visibility("default"))) void *aligned_alloc(size_t alignment, size_t bytes)
+__attribute__((visibility("default"))) void *aligned_alloc(size_t alignment, size_t size)
 {
-    note(bytes, __builtin_return_address(0));
-    return __libc_memalign(alignment, bytes);
+    note(size, __builtin_return_address(0));
+    return __libc_memalign(alignment, size);
 }
 
-__attribute__((visibility("default"))) int posix_memalign(void **out, size_t alignment,
-                                                          size_t bytes)
+__attribute__((visibility("default"))) int posix_memalign(void **memptr, size_t alignment,
+                                                          size_t size)
 {
-    note(bytes, __builtin_return_address(0));
-    *out = __libc_memalign(alignment, bytes);
-    return *out ? 0 : 12;
+    note(size, __builtin_return_address(0));
+    *memptr = __libc_memalign(alignment, size);
+    return *memptr ? 0 : 12;
 }
 
 struct watch {

@@ -209,8 +209,8 @@ static void help_shows_every_row(void **state)
         "\nOther\n",
         "  --batch N                 samples a step (default 32)\n",
         "  --lr X                    learning rate (default 0.1)\n",
-        "  --schedule constant|step|cosine\n                            how it falls (default "
-        "cosine)\n",
+        "  --schedule constant|step|cosine\n",
+        "                            how it falls (default cosine)\n",
         "  --fast                    hurry\n",
         "  --no-log                  keep no log (default on)\n",
         "  --memory SIZE             memory; the default is all of it\n",

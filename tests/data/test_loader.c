@@ -42,7 +42,8 @@ static uint64_t digest(struct stn_dataset *dataset, int threads, uint64_t epochs
     struct data_loader *loader = create(dataset, threads, true);
     const struct stn_dataset_info *info = stn_dataset_info(dataset);
     uint64_t count = (uint64_t)info->count[STN_SPLIT_TRAIN], h = 1;
-    size_t floats = (size_t)(MICRO_BATCH * info->channels * info->image_size * info->image_size);
+    size_t size = (size_t)info->image_size;
+    size_t floats = MICRO_BATCH * (size_t)info->channels * size * size;
     uint64_t batches = (count + MICRO_BATCH - 1) / MICRO_BATCH * epochs, asked = 0;
     *delivered = 0;
     for (uint64_t taken = 0; taken < batches; taken++) {

@@ -248,7 +248,8 @@ static int list_scenarios(struct scenario *scenarios)
     int files = scandir(GOLDEN_FILES, &entries, is_golden, alphasort);
     int count = 0;
     for (int i = 0; i < files; i++) {
-        for (int slow = 0; slow <= (strcmp(entries[i]->d_name, on_reference) == 0); slow++) {
+        int backends = strcmp(entries[i]->d_name, on_reference) == 0 ? 2 : 1;
+        for (int slow = 0; slow < backends; slow++) {
             struct scenario *s = count < CASES_MAX ? &scenarios[count++] : NULL;
             if (s != NULL) {
                 s->backend = slow ? "reference" : NULL;

@@ -131,4 +131,4 @@ static enum stn_status run(int argc, char **argv)
     return status;
 }
 
-const struct verb verb_bench = {&command, run};
+const struct verb verb_bench = {&command, run, true};

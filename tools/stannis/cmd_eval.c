@@ -96,4 +96,4 @@ static enum stn_status run(int argc, char **argv)
     return status == STN_OK ? evaluate(&o) : status;
 }
 
-const struct verb verb_eval = {&command, run};
+const struct verb verb_eval = {&command, run, true};

@@ -146,4 +146,4 @@ static enum stn_status run(int argc, char **argv)
     return o.json ? print_json(&o) : print_table(&o);
 }
 
-const struct verb verb_models = {&command, run};
+const struct verb verb_models = {&command, run, false};

@@ -133,4 +133,4 @@ static enum stn_status run(int argc, char **argv)
     return status;
 }
 
-const struct verb verb_predict = {&command, run};
+const struct verb verb_predict = {&command, run, true};

@@ -29,6 +29,7 @@ struct train_options {
     int schedule, augment, progress;
     const char *report, *events;
     bool overwrite;
+    bool stop_announced;
 };
 
 #define HEADING(text)                                                                              \
@@ -376,9 +377,8 @@ static void print_summary(const struct train_options *o, enum stn_status ended,
 static enum stn_status train(struct train_options *o)
 {
     struct watchers watchers = {0};
-    bool announced = false;
     o->config.stop_requested = stop_requested;
-    o->config.stop_context = &announced;
+    o->config.stop_context = &o->stop_announced;
     enum stn_status status = start_watching(&watchers, o);
     if (status != STN_OK) {
         goto out_stop;
@@ -423,4 +423,4 @@ static enum stn_status run(int argc, char **argv)
     return status == STN_OK ? train(&o) : status;
 }
 
-const struct verb verb_train = {&command, run};
+const struct verb verb_train = {&command, run, true};

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // stannis VERB [OPTION]…: finds the verb and turns its status into an exit code.
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/option.h"
 #include "stannis/stannis.h"
@@ -61,6 +63,24 @@ static enum stn_status fail_unknown(const char *name)
     return stn_fail(STN_ERR_INVALID, "unknown %s %s; see stannis --help", kind, name);
 }
 
+// How long a thread spins at a barrier before it sleeps, in turns of libgomp's loop: some tens of
+// microseconds. Its default of milliseconds is no faster on an idle machine, and on a busy one the
+// spinning takes the core from the thread that is waited for: docs/decisions/0006.
+static const char spin_count[] = "1000";
+
+// libgomp reads its settings when it is loaded, so the program has to start once more. Whoever set
+// them already (we, a moment ago, or the user) is left alone, and if it fails, the work goes on.
+static void start_with_short_spins(char **argv)
+{
+    char program[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
+    bool set = getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT");
+    if (!set && length > 0 && setenv("GOMP_SPINCOUNT", spin_count, 1) == 0) {
+        program[length] = '\0';
+        execv(program, argv);
+    }
+}
+
 static enum stn_status dispatch(int argc, char **argv)
 {
     if (argc < 2) {
@@ -76,7 +96,13 @@ static enum stn_status dispatch(int argc, char **argv)
         return STN_OK;
     }
     const struct verb *verb = find_verb(argv[1]);
-    return verb ? verb->run(argc - 1, argv + 1) : fail_unknown(argv[1]);
+    if (!verb) {
+        return fail_unknown(argv[1]);
+    }
+    if (verb->computes) {
+        start_with_short_spins(argv);
+    }
+    return verb->run(argc - 1, argv + 1);
 }
 
 int main(int argc, char **argv)

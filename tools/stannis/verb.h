@@ -13,6 +13,7 @@ struct verb {
     const struct base_command *command;
     // argv[0] is the verb. Whoever fails has already said why.
     enum stn_status (*run)(int argc, char **argv);
+    bool computes; // with a team of threads
 };
 
 extern const struct verb verb_train, verb_eval, verb_predict, verb_bench, verb_models;

@@ -185,7 +185,7 @@ static void batchnorm_forward_gather(struct kernel_op *op, const struct kernel_i
 static void normalise(const struct pass *p, int n, int b)
 {
     const struct batchnorm *bn = p->bn;
-    size_t at = onednn_chunk_at(&bn->c, n, b), channel = (size_t)(b * bn->c.block);
+    size_t at = onednn_chunk_at(&bn->c, n, b), channel = (size_t)b * (size_t)bn->c.block;
     bn->simd->normalise(p->io->x[0] + at, bn->desc.residual ? p->io->x[1] + at : NULL,
                         p->scale + channel, p->shift + channel, bn->desc.activation, bn->c.pixels,
                         p->io->y + at);
@@ -216,7 +216,7 @@ static enum stn_status batchnorm_forward(struct kernel_op *op, const struct kern
 // read that tells it.
 static struct simd_mask mask_at(const struct pass *p, size_t at, int b)
 {
-    size_t channel = (size_t)(b * p->bn->c.block);
+    size_t channel = (size_t)b * (size_t)p->bn->c.block;
     bool from_y = p->bn->desc.residual && p->bn->desc.activation != KERNEL_LINEAR;
     return (struct simd_mask){
         .activation = p->bn->desc.activation,
@@ -286,7 +286,7 @@ static void clear_gradients(const struct pass *p, size_t at)
 static void spread_gradient(const struct pass *p, int n, int b)
 {
     const struct batchnorm *bn = p->bn;
-    size_t at = onednn_chunk_at(&bn->c, n, b), channel = (size_t)(b * bn->c.block);
+    size_t at = onednn_chunk_at(&bn->c, n, b), channel = (size_t)b * (size_t)bn->c.block;
     if (n >= p->io->rows) {
         clear_gradients(p, at);
         return;

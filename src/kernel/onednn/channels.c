@@ -3,6 +3,7 @@
 // channel → tensor and channel of the source", and backward is the inverse map; one routine walks
 // either. Destination blocks that are a whole block of the source are copied, all others are
 // gathered lane by lane.
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,6 +130,7 @@ static const struct kernel_op_calls channels_calls = {
 static enum stn_status channels_create(const char *name, void *engine, struct kernel_tensor y,
                                        struct channels **out)
 {
+    assert(y.shape.c > 0);
     size_t count = (size_t)y.shape.c;
     struct channels *ch = calloc(1, sizeof(*ch));
     struct place *to_input = calloc(count, sizeof(*to_input)),

@@ -213,7 +213,7 @@ static enum stn_status create_packing(struct conv *conv, const struct plan *plan
 {
     const dnnl_memory_desc_t *plain = &plan->plain_weights;
     size_t offset[2] = {0};
-    for (int d = FORWARD; d <= DATA; d++) {
+    for (enum direction d = FORWARD; d <= DATA; d++) {
         if (!plan->desc[d] || (d == DATA && dnnl_memory_desc_equal(packed_desc(plan, FORWARD),
                                                                    packed_desc(plan, d)))) {
             continue;

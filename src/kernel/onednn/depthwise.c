@@ -159,9 +159,9 @@ enum stn_status onednn_depthwise_create(struct onednn_engine *engine, const stru
                                     .oh = traits.y.shape.h,
                                     .ow = traits.y.shape.w,
                                     .window = d->window};
-    dw->tap_floats = (size_t)(TAPS * dw->x.block);
+    dw->tap_floats = TAPS * (size_t)dw->x.block;
     size_t taps = (size_t)dw->x.blocks * dw->tap_floats,
-           padded = (size_t)(dw->x.blocks * dw->x.block);
+           padded = (size_t)dw->x.blocks * (size_t)dw->x.block;
     dw->page_bytes = (taps + padded) * sizeof(float);
     dw->weights = base_pages_alloc(dw->page_bytes);
     if (!dw->weights) {
@@ -170,7 +170,7 @@ enum stn_status onednn_depthwise_create(struct onednn_engine *engine, const stru
     }
     dw->bias = dw->weights + taps;
     traits.packed_bytes = dw->page_bytes;
-    traits.scratch_bytes = (size_t)(dw->x.n * dw->x.blocks) * sizeof(struct partial);
+    traits.scratch_bytes = (size_t)dw->x.n * (size_t)dw->x.blocks * sizeof(struct partial);
     dw->op = (struct kernel_op){.calls = &depthwise_calls, .traits = traits};
     *out = &dw->op;
     return STN_OK;

@@ -52,11 +52,11 @@ SIMD_INLINE struct span interior(int pad, int stride, int extent, int outputs)
 
 // How an output row is made from the rows of x that its windows cover.
 struct filter {
+    vec start;
     const float *x;
     ptrdiff_t corner, row, step; // offset of the first window, of the next row, of the next window
     const vec *w;
     bool flip; // weights in reverse: a convolution instead of a correlation
-    vec start;
     bool add;
     float *y;
 };
