@@ -37,9 +37,9 @@ static const struct kernel_io *call_begin(struct nn_net *net, const struct nn_mo
     struct kernel_io *io = &call->io;
     io->phase = run->phase;
     io->samples = samples;
-    io->rows = left < samples ? left : samples;
+    io->rows = left < 0 ? 0 : left < samples ? left : samples;
     io->strip = strip;
-    io->strips = (run->rows + samples - 1) / samples;
+    io->strips = net->config.micro_batch / samples;
     io->row_keys = run->row_keys ? run->row_keys + first : NULL;
     io->y = row_at(call->y[direction], first);
     io->dy = call->dy.base ? row_at(call->dy, first) : NULL;
@@ -84,11 +84,12 @@ static enum stn_status moment_run(struct nn_net *net, const struct nn_moment *mo
     return status;
 }
 
-// Strip after strip through the moments of a block; strips without a real sample are left out.
+// Strip after strip through the moments of a block. Strips without a real sample go too: a block with
+// longer strips may read what they leave, and zero times whatever lay there before might not be zero.
 static enum stn_status block_run(struct nn_net *net, const struct nn_block *block,
                                  const struct run *run)
 {
-    int strips = (run->rows + block->strip - 1) / block->strip;
+    int strips = net->config.micro_batch / block->strip;
     for (int strip = 0; strip < strips; strip++) {
         for (int m = block->first; m < block->end; m++) {
             enum stn_status status =

@@ -60,7 +60,9 @@ static void forward_gather(struct kernel_op *op, const struct kernel_io *io)
     for (int c = 0; c < b->d.x.shape.c; c++) {
         if (io->strip == 0)
             saved[c] = (struct channel){0};
-        measure(b, io, c, &saved[c]);
+        if (io->rows > 0) {
+            measure(b, io, c, &saved[c]);
+        }
         if (io->strip == io->strips - 1)
             settle(b, io, c, &saved[c]);
     }
