@@ -16,6 +16,6 @@ show() {
 
 mkdir -p "$out/pictures"
 scripts/idx_to_png.py "$data/t10k-images-idx3-ubyte.gz" "$data/t10k-labels-idx1-ubyte.gz" 8 "$out/pictures"
-show $stannis train --net lenet --data fashion-mnist --epochs 2 --out "$out" --overwrite
+show $stannis train --net lenet --data fashion-mnist --epochs 2 --batch 64 --augment flip --out "$out" --overwrite
 show $stannis eval --checkpoint "$out/best.safetensors"
 show $stannis predict --checkpoint "$out/best.safetensors" --top 2 "$out"/pictures/*.png

@@ -9,11 +9,11 @@
 #include "base/random.h"
 #include "optim/sgd.h"
 #include "stannis/train.h"
+#include "train/engine.h"
 #include "train/peak.h"
-#include "train/session.h"
 
 struct bench {
-    struct train_session session;
+    struct train_engine engine;
     int batch, micro_batch;
     size_t image_floats, parameter_count;
     float *images;   // [micro_batch][channels][size][size]
@@ -61,7 +61,7 @@ static enum stn_status allocate(struct bench *b, const struct stn_model_shape *s
 {
     size_t rows = (size_t)b->micro_batch, size = (size_t)shape->image_size;
     b->image_floats = rows * (size_t)shape->channels * size * size;
-    b->parameter_count = nn_net_parameter_count(b->session.net);
+    b->parameter_count = nn_net_parameter_count(b->engine.net);
     b->images = base_pages_alloc(b->image_floats * sizeof(float));
     b->momentum = base_pages_alloc(b->parameter_count * sizeof(float));
     b->labels = calloc(rows, sizeof(*b->labels));
@@ -103,14 +103,13 @@ static enum stn_status bench_open(struct bench *b, const struct stn_bench_config
     if (net.shape.image_size == 0) {
         net.shape.image_size = model->default_image_size;
     }
-    status =
-        train_session_open(config->backend, config->threads, config->memory, &net, &b->session);
+    status = train_engine_open(config->backend, config->threads, config->memory, &net, &b->engine);
     if (!status) {
         status = allocate(b, &net.shape, config->steps);
     }
     if (!status) {
-        nn_net_init(b->session.net, 1);
-        nn_net_weights_changed(b->session.net);
+        nn_net_init(b->engine.net, 1);
+        nn_net_weights_changed(b->engine.net);
         make_up_images(b, net.shape.classes);
     }
     return status;
@@ -123,13 +122,13 @@ static void bench_close(struct bench *b)
     free(b->labels);
     base_pages_free(b->momentum, b->parameter_count * sizeof(float));
     base_pages_free(b->images, b->image_floats * sizeof(float));
-    train_session_close(&b->session);
+    train_engine_close(&b->engine);
 }
 
 static enum stn_status bench_step(struct bench *b)
 {
     const struct optim_sgd sgd = {.momentum = 0.9f, .weight_decay = 1e-4f};
-    struct nn_net *net = b->session.net;
+    struct nn_net *net = b->engine.net;
     struct kernel_loss_totals totals = {0};
     nn_net_begin_step(net);
     for (int done = 0; done < b->batch; done += b->micro_batch) {
@@ -140,7 +139,7 @@ static enum stn_status bench_step(struct bench *b)
         }
     }
     nn_net_merge_statistics(net, b->batch, 0.1);
-    train_session_descend(&b->session, &sgd, 1e-3, b->batch, b->momentum);
+    train_engine_descend(&b->engine, &sgd, 1e-3, b->batch, b->momentum);
     return STN_OK;
 }
 
@@ -148,7 +147,7 @@ static enum stn_status bench_time(struct bench *b, const struct stn_bench_config
 {
     for (int i = -config->warmup_steps; i < config->steps; i++) {
         if (i == 0 && config->profile) {
-            enum stn_status status = nn_net_profile_start(b->session.net);
+            enum stn_status status = nn_net_profile_start(b->engine.net);
             if (status) {
                 return status;
             }
@@ -182,19 +181,19 @@ static const char *keep_version(const struct kernel *kernel)
 
 static void summarise(struct bench *b, int steps, struct stn_bench_result *out)
 {
-    struct stn_model_cost cost = nn_net_cost(b->session.net);
+    struct stn_model_cost cost = nn_net_cost(b->engine.net);
     qsort(b->seconds, (size_t)steps, sizeof(*b->seconds), compare_seconds);
     double median = 0.5 * (b->seconds[(steps - 1) / 2] + b->seconds[steps / 2]);
     *out = (struct stn_bench_result){
-        .backend_version = keep_version(b->session.kernel),
+        .backend_version = keep_version(b->engine.kernel),
         .batch = b->batch,
         .micro_batch = b->micro_batch,
-        .threads = b->session.threads,
+        .threads = b->engine.threads,
         .steps = steps,
         .images_per_second = b->batch / median,
         .images_per_second_best = b->batch / b->seconds[0],
         .gflops = 3.0 * 2.0 * (double)cost.macs * b->batch / median * 1e-9,
-        .peak_gflops = train_peak_gflops(b->session.threads),
+        .peak_gflops = train_peak_gflops(b->engine.threads),
         .peak_memory = base_memory_peak(),
         .parameters = cost.parameters,
         .macs = cost.macs,
@@ -209,7 +208,7 @@ enum stn_status stn_bench_run(const struct stn_bench_config *config, struct stn_
         status = bench_time(&b, config);
     }
     if (!status && config->profile) {
-        status = nn_net_profile_take(b.session.net, config->profile);
+        status = nn_net_profile_take(b.engine.net, config->profile);
     }
     if (!status) {
         summarise(&b, config->steps, out);

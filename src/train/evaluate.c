@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "train/checkpoint.h"
-#include "train/session.h"
+#include "train/engine.h"
 
 static void renormalise(const struct train_renormalise *r, float *images, int rows)
 {
@@ -55,7 +55,7 @@ enum stn_status train_evaluate(const struct train_evaluation *e, struct kernel_l
 struct evaluator {
     struct checkpoint *checkpoint;
     struct stn_dataset *dataset;
-    struct train_session session;
+    struct train_engine engine;
     struct train_feed feed;
     struct train_renormalise renormalise;
     bool other_norm;
@@ -117,8 +117,8 @@ static enum stn_status open_network(struct evaluator *v, const struct stn_eval_c
         .inference = true,
     };
     enum stn_status status =
-        train_session_open(config->backend, config->threads, 0, &net, &v->session);
-    return status ? status : checkpoint_load(v->checkpoint, v->session.net, NULL);
+        train_engine_open(config->backend, config->threads, 0, &net, &v->engine);
+    return status ? status : checkpoint_load(v->checkpoint, v->engine.net, NULL);
 }
 
 static enum stn_status open_feed(struct evaluator *v, const struct stn_eval_config *config)
@@ -128,8 +128,8 @@ static enum stn_status open_feed(struct evaluator *v, const struct stn_eval_conf
         .split = config->split,
         .sampler = {.count = (uint64_t)data->count[config->split]},
         .augment = DATA_AUGMENT_NONE,
-        .micro_batch = nn_net_config(v->session.net)->micro_batch,
-        .threads = train_loader_threads(config->loader_threads, v->session.threads),
+        .micro_batch = nn_net_config(v->engine.net)->micro_batch,
+        .threads = train_loader_threads(config->loader_threads, v->engine.threads),
         .skip_bad = config->skip_bad,
     };
     return train_feed_open(v->dataset, &loader, loader.micro_batch, &v->feed);
@@ -161,7 +161,7 @@ static enum stn_status evaluator_open(struct evaluator *v, const struct stn_eval
 static void evaluator_close(struct evaluator *v)
 {
     train_feed_close(&v->feed);
-    train_session_close(&v->session);
+    train_engine_close(&v->engine);
     stn_dataset_close(v->dataset);
     checkpoint_close(v->checkpoint);
 }
@@ -170,7 +170,7 @@ static enum stn_status evaluator_run(struct evaluator *v, const struct stn_train
                                      struct stn_eval_result *out)
 {
     const struct train_evaluation e = {
-        .net = v->session.net,
+        .net = v->engine.net,
         .feed = &v->feed,
         .observer = observer,
         .renormalise = v->other_norm ? &v->renormalise : NULL,

@@ -8,11 +8,11 @@
 #include "data/loader.h"
 #include "stannis/train.h"
 #include "train/checkpoint.h"
-#include "train/session.h"
+#include "train/engine.h"
 
 struct stn_predictor {
     struct checkpoint *checkpoint;
-    struct train_session session;
+    struct train_engine engine;
     float *image; // [channels][size][size]
     size_t image_bytes;
     double *probabilities; // [classes]
@@ -46,9 +46,9 @@ static enum stn_status open_all(struct stn_predictor *p, const char *path, const
         .micro_batch = 1,
         .inference = true,
     };
-    status = train_session_open(backend, threads, 0, &net, &p->session);
+    status = train_engine_open(backend, threads, 0, &net, &p->engine);
     if (!status) {
-        status = checkpoint_load(p->checkpoint, p->session.net, NULL);
+        status = checkpoint_load(p->checkpoint, p->engine.net, NULL);
     }
     if (!status) {
         status = allocate(p, &net.shape);
@@ -78,7 +78,7 @@ void stn_predictor_close(struct stn_predictor *predictor)
     if (predictor) {
         free(predictor->probabilities);
         base_pages_free(predictor->image, predictor->image_bytes);
-        train_session_close(&predictor->session);
+        train_engine_close(&predictor->engine);
         checkpoint_close(predictor->checkpoint);
         free(predictor);
     }
@@ -129,7 +129,7 @@ enum stn_status stn_predictor_classify(struct stn_predictor *predictor, const ch
     enum stn_status status = data_image_load(image_path, &look, predictor->image);
     const float *logits;
     if (!status) {
-        status = nn_net_logits(predictor->session.net, predictor->image, 1, &logits);
+        status = nn_net_logits(predictor->engine.net, predictor->image, 1, &logits);
     }
     if (status) {
         return status;

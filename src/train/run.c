@@ -40,7 +40,7 @@ static enum stn_status save(struct run *r, const char *path)
     }
     enum stn_status status = trainer_check_finite(t);
     if (!status) {
-        status = checkpoint_save(path, &t->meta, t->session.net, t->momentum);
+        status = checkpoint_save(path, &t->meta, t->engine.net, t->momentum);
     }
     if (!status && r->observer.saved) {
         r->observer.saved(r->observer.context, path);
@@ -128,7 +128,7 @@ static enum stn_status evaluate(struct run *r, struct kernel_loss_totals *totals
         return STN_OK;
     }
     const struct train_evaluation e = {
-        .net = t->session.net,
+        .net = t->engine.net,
         .feed = &t->validation,
         .observer = &r->observer,
         .stop_requested = t->meta.config.stop_requested,
@@ -232,23 +232,23 @@ static void tell_start(const struct run *r)
     }
     const struct trainer *t = &r->trainer;
     const struct stn_train_config *config = &t->meta.config;
-    struct stn_model_cost cost = nn_net_cost(t->session.net);
+    struct stn_model_cost cost = nn_net_cost(t->engine.net);
     const struct stn_train_start told = {
         .net = config->net,
-        .backend_version = kernel_version(t->session.kernel),
+        .backend_version = kernel_version(t->engine.kernel),
         .data = stn_dataset_info(t->dataset),
         .config = config,
         .epochs = config->epochs,
         .batch = config->batch,
         .micro_batch = config->micro_batch,
-        .threads = t->session.threads,
+        .threads = t->engine.threads,
         .loader_threads = t->loader_threads,
-        .cpu_affinity = t->session.cpu.affinity,
-        .cpu_quota = t->session.cpu.quota,
+        .cpu_affinity = t->engine.cpu.affinity,
+        .cpu_quota = t->engine.cpu.quota,
         .parameters = cost.parameters,
         .steps_total = t->steps_total,
         .macs = cost.macs,
-        .planned_bytes = train_memory_needed(t->session.net),
+        .planned_bytes = train_memory_needed(t->engine.net),
         .first_step = t->meta.progress.step,
         .seed = config->seed,
     };
@@ -273,7 +273,7 @@ static void fill_result(const struct run *r, struct stn_train_result *out)
         .accuracy = progress->last_accuracy,
         .best_accuracy = progress->best_accuracy,
         .skipped = skipped,
-        .threads = t->session.threads,
+        .threads = t->engine.threads,
     };
 }
 

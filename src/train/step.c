@@ -17,7 +17,7 @@ static enum stn_status accumulate(struct trainer *t, int64_t end, struct kernel_
             return status;
         }
         if (batch->count > 0) { // with --skip-bad all of it may have been left out
-            status = nn_net_train(t->session.net, batch->images, batch->labels, batch->keys,
+            status = nn_net_train(t->engine.net, batch->images, batch->labels, batch->keys,
                                   batch->count, totals);
         }
         position += batch->request.count;
@@ -32,7 +32,7 @@ static enum stn_status accumulate(struct trainer *t, int64_t end, struct kernel_
 enum stn_status train_step(struct trainer *t, struct train_step *out)
 {
     struct train_progress *progress = &t->meta.progress;
-    struct nn_net *net = t->session.net;
+    struct nn_net *net = t->engine.net;
     int64_t end = train_step_end(progress->position, t->feed.batch, t->feed.samples);
     *out =
         (struct train_step){.lr = optim_schedule_at(&t->schedule, (double)progress->samples_seen)};
@@ -47,7 +47,7 @@ enum stn_status train_step(struct trainer *t, struct train_step *out)
     }
     if (out->totals.count > 0) {
         nn_net_merge_statistics(net, (double)out->totals.count, statistics_momentum);
-        train_session_descend(&t->session, &t->sgd, out->lr, out->totals.count, t->momentum);
+        train_engine_descend(&t->engine, &t->sgd, out->lr, out->totals.count, t->momentum);
     }
 
     out->images = (int)out->totals.count;

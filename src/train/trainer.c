@@ -97,7 +97,7 @@ static enum stn_status open_feeds(struct trainer *t)
 {
     const struct stn_train_config *config = &t->meta.config;
     const struct stn_dataset_info *data = stn_dataset_info(t->dataset);
-    t->loader_threads = train_loader_threads(config->loader_threads, t->session.threads);
+    t->loader_threads = train_loader_threads(config->loader_threads, t->engine.threads);
     struct data_loader_config loader = {
         .split = STN_SPLIT_TRAIN,
         .sampler = {.seed = config->seed,
@@ -133,20 +133,20 @@ static enum stn_status open_net(struct trainer *t, const struct stn_model_info *
         .label_smoothing = (float)config->label_smoothing,
     };
     enum stn_status status =
-        train_session_open(config->backend, config->threads, config->memory, &net, &t->session);
+        train_engine_open(config->backend, config->threads, config->memory, &net, &t->engine);
     if (status) {
         return status;
     }
-    t->momentum = base_pages_alloc(nn_net_parameter_count(t->session.net) * sizeof(float));
+    t->momentum = base_pages_alloc(nn_net_parameter_count(t->engine.net) * sizeof(float));
     if (!t->momentum) {
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for the optimizer's state of %s",
                         model->name);
     }
     if (t->resumed) {
-        return checkpoint_load(t->resumed, t->session.net, t->momentum);
+        return checkpoint_load(t->resumed, t->engine.net, t->momentum);
     }
-    nn_net_init(t->session.net, config->seed);
-    nn_net_weights_changed(t->session.net);
+    nn_net_init(t->engine.net, config->seed);
+    nn_net_weights_changed(t->engine.net);
     return STN_OK;
 }
 
@@ -274,9 +274,9 @@ void trainer_close(struct trainer *t)
     train_feed_close(&t->validation);
     train_feed_close(&t->feed);
     if (t->momentum) {
-        base_pages_free(t->momentum, nn_net_parameter_count(t->session.net) * sizeof(float));
+        base_pages_free(t->momentum, nn_net_parameter_count(t->engine.net) * sizeof(float));
     }
-    train_session_close(&t->session);
+    train_engine_close(&t->engine);
     stn_dataset_close(t->dataset);
     free(t->class_list);
     checkpoint_close(t->resumed);
@@ -297,7 +297,7 @@ enum stn_status trainer_diverged(const struct trainer *t, const char *what, doub
 
 enum stn_status trainer_check_finite(struct trainer *t)
 {
-    struct nn_net *net = t->session.net;
+    struct nn_net *net = t->engine.net;
     const struct {
         const float *values;
         size_t count;

@@ -8,14 +8,14 @@
 #include "optim/sgd.h"
 #include "stannis/train.h"
 #include "train/checkpoint.h"
+#include "train/engine.h"
 #include "train/feed.h"
-#include "train/session.h"
 
 struct trainer {
     struct checkpoint *resumed;  // its texts may be part of the config; NULL: a fresh start
     struct checkpoint_meta meta; // settings (resolved) and progress: what a checkpoint saves
     struct stn_dataset *dataset;
-    struct train_session session;
+    struct train_engine engine;
     struct train_feed feed; // the training split, epoch after epoch
     struct train_feed validation;
     struct optim_schedule schedule;

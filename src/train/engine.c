@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/session.h"
+#include "train/engine.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,10 +9,10 @@
 
 enum { NAMES_MAX = 32, THREADS_MAX = 1024 };
 
-enum stn_status train_session_open(const char *backend, int threads, size_t memory,
-                                   const struct nn_net_config *net, struct train_session *out)
+enum stn_status train_engine_open(const char *backend, int threads, size_t memory,
+                                  const struct nn_net_config *net, struct train_engine *out)
 {
-    *out = (struct train_session){.cpu = base_cpu_share()};
+    *out = (struct train_engine){.cpu = base_cpu_share()};
     if (threads < 0 || threads > THREADS_MAX) {
         return stn_fail(STN_ERR_INVALID, "--threads %d: must be from 0 (all we may use) to %d",
                         threads, THREADS_MAX);
@@ -28,30 +28,30 @@ enum stn_status train_session_open(const char *backend, int threads, size_t memo
     }
     if (status) {
         out->net = NULL;
-        train_session_close(out);
+        train_engine_close(out);
     }
     return status;
 }
 
-void train_session_close(struct train_session *session)
+void train_engine_close(struct train_engine *engine)
 {
-    nn_net_destroy(session->net);
-    kernel_destroy(session->kernel);
-    session->net = NULL;
-    session->kernel = NULL;
+    nn_net_destroy(engine->net);
+    kernel_destroy(engine->kernel);
+    engine->net = NULL;
+    engine->kernel = NULL;
 }
 
-void train_session_descend(struct train_session *session, const struct optim_sgd *sgd, double lr,
-                           int64_t count, float *momentum)
+void train_engine_descend(struct train_engine *engine, const struct optim_sgd *sgd, double lr,
+                          int64_t count, float *momentum)
 {
-    struct nn_net *net = session->net;
+    struct nn_net *net = engine->net;
     float *weights = nn_net_parameters(net), *gradient_sums = nn_net_gradient_sums(net);
     for (int i = 0; i < nn_net_tensor_count(net); i++) {
         const struct nn_tensor *w = nn_net_tensor(net, i);
         if (w->kind == NN_PARAMETER) {
             optim_sgd_step(sgd, (float)lr, 1.0f / (float)count, w->decay, w->count,
                            gradient_sums + w->offset, momentum + w->offset, weights + w->offset,
-                           session->threads);
+                           engine->threads);
         }
     }
     nn_net_weights_changed(net);
