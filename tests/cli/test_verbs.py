@@ -36,6 +36,23 @@ class VerbsTest(program.ProgramTest):
         self.assertIn("img/s", out)
         self.assertIn("of the FMA peak", out)
 
+    def test_bench_profile(self):
+        out = self.succeed("bench", "--net", "mobilenet_v2", "--image-size", 32, "--classes", 4, "--steps", 1,
+                           "--warmup-steps", 0, "--micro-batch", 2, "--batch", 2, "--profile", "--trace",
+                           "trace.json").stdout
+        self.assertIn("depthwise", out)
+        self.assertIn("features.18.0", out)
+        events = json.loads((self.folder / "trace.json").read_text())["traceEvents"]
+        phases = {event["cat"] for event in events}
+        self.assertLessEqual({"forward", "forward gather", "backward", "backward gather"}, phases)
+        self.assertTrue(all(event["dur"] >= 0 for event in events))
+
+    def test_memory_that_does_not_suffice(self):
+        self.fail_with_one_line(1, "bench", "--net", "mobilenet_v2", "--memory", "300M", "--steps", 1,
+                                says=("and there are 300", "--micro-batch 4 would fit"))
+        self.fail_with_one_line(1, "train", "--net", "mobilenet_v2", "--data", "synthetic:100", "--memory", "10M",
+                                says="even one image at a time would not fit")
+
     def test_eval(self):
         self.train("--epochs", 1)
         row = json.loads(self.succeed("eval", "--checkpoint", "run/last.safetensors", "--json").stdout)
