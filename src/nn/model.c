@@ -11,6 +11,10 @@ static const struct nn_model *const models[] = {
     &nn_model_mobilenet_v2,
     &nn_model_squeezenet1_0,
     &nn_model_squeezenet1_1,
+    &nn_model_resnet18,
+    &nn_model_resnet50,
+    &nn_model_vgg16,
+    &nn_model_vgg16_bn,
 };
 
 enum { MODEL_COUNT = sizeof(models) / sizeof(models[0]) };
