@@ -25,6 +25,9 @@ import torch
 import torch.nn.functional as F
 import torchvision.models as zoo
 
+from torch_nasnet import NASNetMobile
+from torch_shufflenet_v1 import ShuffleNetV1
+
 FILES = pathlib.Path(__file__).resolve().parent / "files"
 
 
@@ -42,9 +45,15 @@ def vgg(make):
 
 # name in Stannis -> a function of class count and image size; the parameters have Stannis's names
 NETS = {
+    "densenet121": lambda classes, size: zoo.densenet121(num_classes=classes),
+    "inception_v3": lambda classes, size: zoo.inception_v3(
+        num_classes=classes, aux_logits=False, init_weights=False),
     "mobilenet_v2": lambda classes, size: zoo.mobilenet_v2(num_classes=classes),
+    "nasnet_mobile": lambda classes, size: NASNetMobile(classes),
     "resnet18": lambda classes, size: zoo.resnet18(num_classes=classes),
     "resnet50": lambda classes, size: zoo.resnet50(num_classes=classes),
+    "shufflenet_v1": lambda classes, size: ShuffleNetV1(classes),
+    "shufflenet_v2_x1_0": lambda classes, size: zoo.shufflenet_v2_x1_0(num_classes=classes),
     "squeezenet1_0": lambda classes, size: zoo.squeezenet1_0(num_classes=classes),
     "squeezenet1_1": lambda classes, size: zoo.squeezenet1_1(num_classes=classes),
     "vgg16": vgg(zoo.vgg16),
@@ -68,15 +77,30 @@ class Case(NamedTuple):
 
 # At least 64 px: below, Stannis adapts the stem and is not torchvision's network any more.
 CASES = [
+    Case("densenet121", 64, 10, 4, 0.0, 1),
+    Case("densenet121", 75, 10, 3, 0.1, 1),
+    Case("densenet121", 224, 10, 2, 0.0, 1),
+    Case("inception_v3", 75, 10, 3, 0.1, 1),
+    Case("inception_v3", 96, 10, 2, 0.0, 1),
+    Case("inception_v3", 299, 10, 2, 0.0, 1),
     Case("mobilenet_v2", 64, 10, 4, 0.0, 1),
     Case("mobilenet_v2", 75, 10, 3, 0.1, 1),
     Case("mobilenet_v2", 224, 1000, 2, 0.0, 1),
+    Case("nasnet_mobile", 64, 10, 4, 0.0, 1),
+    Case("nasnet_mobile", 75, 10, 3, 0.1, 1),
+    Case("nasnet_mobile", 224, 10, 2, 0.0, 1),
     Case("resnet18", 64, 10, 4, 0.0, 1),
     Case("resnet18", 75, 10, 3, 0.1, 1),
     Case("resnet18", 224, 10, 2, 0.0, 2),
     Case("resnet50", 64, 10, 4, 0.0, 1),
     Case("resnet50", 75, 10, 3, 0.1, 1),
     Case("resnet50", 224, 10, 2, 0.0, 1),
+    Case("shufflenet_v1", 64, 10, 4, 0.0, 1),
+    Case("shufflenet_v1", 75, 10, 3, 0.1, 1),
+    Case("shufflenet_v1", 224, 10, 2, 0.0, 1),
+    Case("shufflenet_v2_x1_0", 64, 10, 4, 0.0, 1),
+    Case("shufflenet_v2_x1_0", 75, 10, 3, 0.1, 1),
+    Case("shufflenet_v2_x1_0", 224, 10, 2, 0.0, 1),
     Case("squeezenet1_0", 80, 10, 2, 0.0, 1),
     Case("squeezenet1_1", 64, 10, 4, 0.0, 1),
     Case("squeezenet1_1", 97, 1000, 2, 0.1, 1),
@@ -239,14 +263,17 @@ class Nudge:
         self.gaps = gaps  # of each activation, in order
         self.biases = {}  # (tensor name, index) -> value
         self.last = None
+        passing = (torch.nn.ReLU, torch.nn.ReLU6, torch.nn.Dropout)
         for name, layer in module.named_modules():
-            if getattr(layer, "bias", None) is not None:
+            if not isinstance(layer, passing) and not list(layer.children()):
                 layer.register_forward_hook(lambda m, i, o, name=name: self.ran(name, m))
 
     def ran(self, name, layer):
-        self.last = (name, layer)
+        self.last = (name, layer) if getattr(layer, "bias", None) is not None else None
 
     def __call__(self, index, kind, x):
+        if self.last is None:  # sums of poolings: there is no bias to shift
+            return x
         name, layer = self.last
         channels = x.detach().transpose(0, 1).flatten(1)  # [channel][elements]
         gap = self.gaps[index]
