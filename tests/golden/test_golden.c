@@ -255,9 +255,18 @@ static void test_parameter_counts(void **state)
         const char *net;
         int64_t parameters;
     } expected[] = {
-        {"mobilenet_v2", 3504872},  {"resnet18", 11689512},     {"resnet50", 25557032},
-        {"squeezenet1_0", 1248424}, {"squeezenet1_1", 1235496}, {"vgg16", 138357544},
-        {"vgg16_bn", 138365992},
+        {"densenet121", 7978856},        //
+        {"inception_v3", 23834568},      //
+        {"mobilenet_v2", 3504872},       //
+        {"nasnet_mobile", 5289978},      //
+        {"resnet18", 11689512},          //
+        {"resnet50", 25557032},          //
+        {"shufflenet_v1", 5450776},      //
+        {"shufflenet_v2_x1_0", 2278604}, //
+        {"squeezenet1_0", 1248424},      //
+        {"squeezenet1_1", 1235496},      //
+        {"vgg16", 138357544},            //
+        {"vgg16_bn", 138365992},         //
     };
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         struct stn_model_shape shape = {.channels = 3, .classes = 1000};
