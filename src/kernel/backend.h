@@ -39,6 +39,7 @@ struct kernel_backend {
     enum stn_status (*add)(void *engine, const struct kernel_add *, struct kernel_op **out);
     enum stn_status (*concat)(void *engine, const struct kernel_concat *, struct kernel_op **out);
     enum stn_status (*shuffle)(void *engine, const struct kernel_shuffle *, struct kernel_op **out);
+    enum stn_status (*slice)(void *engine, const struct kernel_slice *, struct kernel_op **out);
     enum stn_status (*dropout)(void *engine, const struct kernel_dropout *, struct kernel_op **out);
     enum stn_status (*reorder)(void *engine, const struct kernel_reorder *, struct kernel_op **out);
 };

@@ -22,15 +22,19 @@ static enum stn_status check_window(const char *op, struct kernel_shape x, struc
         if (w.size[axis] < 1 || w.stride[axis] < 1)
             return stn_fail(STN_ERR_INVALID, "%s: %s window %d, stride %d: must be at least 1", op,
                             name, w.size[axis], w.stride[axis]);
-        if (w.pad_before[axis] < 0 || w.pad_after[axis] < 0)
-            return stn_fail(STN_ERR_INVALID,
-                            "%s: %s padding %d before, %d after: must not be negative", op, name,
-                            w.pad_before[axis], w.pad_after[axis]);
         if (w.size[axis] > extent[axis] + w.pad_before[axis] + w.pad_after[axis])
             return stn_fail(STN_ERR_INVALID,
                             "%s: %s window %d does not fit into %d with padding %d + %d", op, name,
                             w.size[axis], extent[axis], w.pad_before[axis], w.pad_after[axis]);
     }
+    return STN_OK;
+}
+
+static enum stn_status check_padding(const char *op, const int padding[2], const char *where)
+{
+    if (padding[0] < 0 || padding[1] < 0)
+        return stn_fail(STN_ERR_INVALID, "%s: padding %d,%d %s: must not be negative", op,
+                        padding[0], padding[1], where);
     return STN_OK;
 }
 
@@ -46,6 +50,9 @@ enum stn_status kernel_check_conv(const struct kernel_conv *d)
         return stn_fail(STN_ERR_INVALID,
                         "conv: %d groups do not divide %d input and %d output channels", d->groups,
                         d->x.shape.c, d->out_channels);
+    if ((status = check_padding("conv", d->window.pad_before, "before")) ||
+        (status = check_padding("conv", d->window.pad_after, "after")))
+        return status;
     return check_window("conv", d->x.shape, d->window);
 }
 
@@ -67,10 +74,12 @@ enum stn_status kernel_check_pool(const struct kernel_pool *d)
     enum stn_status status = check_tensor("pool", d->x);
     if (status)
         return status;
-    status = check_window("pool", d->x.shape, d->window);
-    if (status)
+    if ((status = check_padding("pool", d->window.pad_after, "after")) ||
+        (status = check_window("pool", d->x.shape, d->window)))
         return status;
     const struct kernel_window w = d->window;
+    if (d->kind == KERNEL_POOL_AVERAGE && d->count_padding)
+        return STN_OK;
     for (int axis = 0; axis < 2; axis++) {
         if (w.pad_before[axis] >= w.size[axis] || w.pad_after[axis] >= w.size[axis])
             return stn_fail(STN_ERR_INVALID,
@@ -127,6 +136,17 @@ enum stn_status kernel_check_shuffle(const struct kernel_shuffle *d)
     if (d->groups < 1 || d->x.shape.c % d->groups)
         return stn_fail(STN_ERR_INVALID, "shuffle: %d groups do not divide %d channels", d->groups,
                         d->x.shape.c);
+    return STN_OK;
+}
+
+enum stn_status kernel_check_slice(const struct kernel_slice *d)
+{
+    enum stn_status status = check_tensor("slice", d->x);
+    if (status)
+        return status;
+    if (d->first < 0 || d->count < 1 || d->first > d->x.shape.c - d->count)
+        return stn_fail(STN_ERR_INVALID, "slice: %d channels from %d on are not among %d", d->count,
+                        d->first, d->x.shape.c);
     return STN_OK;
 }
 

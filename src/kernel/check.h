@@ -15,6 +15,7 @@ STN_MUST_CHECK enum stn_status kernel_check_fc(const struct kernel_fc *d);
 STN_MUST_CHECK enum stn_status kernel_check_add(const struct kernel_add *d);
 STN_MUST_CHECK enum stn_status kernel_check_concat(const struct kernel_concat *d);
 STN_MUST_CHECK enum stn_status kernel_check_shuffle(const struct kernel_shuffle *d);
+STN_MUST_CHECK enum stn_status kernel_check_slice(const struct kernel_slice *d);
 STN_MUST_CHECK enum stn_status kernel_check_dropout(const struct kernel_dropout *d);
 STN_MUST_CHECK enum stn_status kernel_check_reorder(const struct kernel_reorder *d);
 

@@ -61,7 +61,8 @@ const char *const *kernel_backend_names(void);
 
 // ---- descriptors: one struct an op kind -------------------------------------------------------
 
-// [0] is vertical, [1] horizontal.
+// [0] is vertical, [1] horizontal. Pooling may have negative padding before: rows and columns that no
+// window sees.
 struct kernel_window {
     int size[2], stride[2];
     int pad_before[2], pad_after[2];
@@ -96,7 +97,8 @@ struct kernel_activate {
     enum kernel_dx dx;
 };
 
-// Average counts padding only if `count_padding`. Max ignores it.
+// Average counts padding only if `count_padding`, and then a window may lie in it entirely. Max
+// ignores it.
 struct kernel_pool {
     struct kernel_tensor x;
     enum kernel_pool_kind kind;
@@ -142,6 +144,13 @@ struct kernel_shuffle {
     enum kernel_dx dx;
 };
 
+// Channels first … first + count − 1. Backward writes zeros to the others, or adds nothing to them.
+struct kernel_slice {
+    struct kernel_tensor x;
+    int first, count;
+    enum kernel_dx dx;
+};
+
 // Zeroes each element with `rate` and scales the others by 1/(1 − rate); the identity in
 // evaluation.
 struct kernel_dropout {
@@ -177,6 +186,8 @@ STN_MUST_CHECK enum stn_status kernel_concat_create(struct kernel *, const struc
                                                     struct kernel_op **out);
 STN_MUST_CHECK enum stn_status kernel_shuffle_create(struct kernel *, const struct kernel_shuffle *,
                                                      struct kernel_op **out);
+STN_MUST_CHECK enum stn_status kernel_slice_create(struct kernel *, const struct kernel_slice *,
+                                                   struct kernel_op **out);
 STN_MUST_CHECK enum stn_status kernel_dropout_create(struct kernel *, const struct kernel_dropout *,
                                                      struct kernel_op **out);
 STN_MUST_CHECK enum stn_status kernel_reorder_create(struct kernel *, const struct kernel_reorder *,

@@ -8,11 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const float batchnorm_epsilon = 1e-5F;
-
 void nn_graph_init(struct nn_graph *g, int micro_batch, bool no_dropout)
 {
-    *g = (struct nn_graph){.micro_batch = micro_batch, .no_dropout = no_dropout, .logits = -1};
+    *g = (struct nn_graph){.micro_batch = micro_batch,
+                           .batchnorm_epsilon = 1e-5F,
+                           .no_dropout = no_dropout,
+                           .logits = -1};
     base_arena_init(&g->arena);
 }
 
@@ -245,6 +246,11 @@ static nn_value batchnorm_add(struct nn_graph *g, struct nn_node node, struct ke
     return node_add(g, node, shape, false);
 }
 
+void nn_set_batchnorm_epsilon(struct nn_graph *g, float epsilon)
+{
+    g->batchnorm_epsilon = epsilon;
+}
+
 nn_value nn_batchnorm(struct nn_graph *g, const char *name, nn_value x,
                       enum kernel_activation activation)
 {
@@ -253,7 +259,7 @@ nn_value nn_batchnorm(struct nn_graph *g, const char *name, nn_value x,
     }
     struct nn_node node = node_on(NN_BATCHNORM, name, x);
     node.op.batchnorm = (struct kernel_batchnorm){
-        .x = untyped(nn_shape(g, x)), .epsilon = batchnorm_epsilon, .activation = activation};
+        .x = untyped(nn_shape(g, x)), .epsilon = g->batchnorm_epsilon, .activation = activation};
     return batchnorm_add(g, node, nn_shape(g, x));
 }
 
@@ -267,7 +273,7 @@ nn_value nn_batchnorm_add(struct nn_graph *g, const char *name, nn_value x, nn_v
     node.inputs = 2;
     node.x[1] = residual;
     node.op.batchnorm = (struct kernel_batchnorm){.x = untyped(nn_shape(g, x)),
-                                                  .epsilon = batchnorm_epsilon,
+                                                  .epsilon = g->batchnorm_epsilon,
                                                   .residual = true,
                                                   .activation = activation};
     return batchnorm_add(g, node, nn_shape(g, x));
@@ -307,8 +313,8 @@ static nn_value pool_add(struct nn_graph *g, nn_value x, struct nn_pool p,
     int stride = p.stride ? p.stride : p.size;
     struct kernel_window w = {.size = {p.size, p.size},
                               .stride = {stride, stride},
-                              .pad_before = {p.pad, p.pad},
-                              .pad_after = {p.pad, p.pad}};
+                              .pad_before = {p.pad - p.shift, p.pad - p.shift},
+                              .pad_after = {p.pad + p.shift, p.pad + p.shift}};
     if (p.ceil) {
         w.pad_after[0] += overhang(in.h, p, stride);
         w.pad_after[1] += overhang(in.w, p, stride);
@@ -410,6 +416,18 @@ nn_value nn_shuffle(struct nn_graph *g, nn_value x, int groups)
     struct nn_node node = node_on(NN_SHUFFLE, "shuffle", x);
     node.op.shuffle = (struct kernel_shuffle){.x = untyped(nn_shape(g, x)), .groups = groups};
     return node_add(g, node, nn_shape(g, x), g->values[x].plain);
+}
+
+nn_value nn_slice(struct nn_graph *g, nn_value x, int first, int count)
+{
+    if (failed(g)) {
+        return -1;
+    }
+    struct nn_node node = node_on(NN_SLICE, "slice", x);
+    struct kernel_shape y = nn_shape(g, x);
+    node.op.slice = (struct kernel_slice){.x = untyped(y), .first = first, .count = count};
+    y.c = count;
+    return node_add(g, node, y, g->values[x].plain);
 }
 
 nn_value nn_dropout(struct nn_graph *g, nn_value x, float rate)

@@ -28,6 +28,7 @@ enum nn_node_kind {
     NN_ADD,
     NN_CONCAT,
     NN_SHUFFLE,
+    NN_SLICE,
     NN_DROPOUT,
     NN_REORDER,
 };
@@ -51,6 +52,7 @@ struct nn_node {
         struct kernel_add add;
         struct kernel_concat concat;
         struct kernel_shuffle shuffle;
+        struct kernel_slice slice;
         struct kernel_dropout dropout;
         struct kernel_reorder reorder;
     } op;
@@ -80,6 +82,7 @@ struct nn_graph {
     struct nn_init *inits;
     int tensor_count, tensor_capacity;
     nn_value logits; // set by nn_output
+    float batchnorm_epsilon;
     bool no_dropout;
 };
 
@@ -107,6 +110,8 @@ struct nn_conv {
 };
 
 nn_value nn_conv(struct nn_graph *g, const char *name, nn_value x, struct nn_conv conv);
+// Of all batch norms that follow; 1e-5 unless told.
+void nn_set_batchnorm_epsilon(struct nn_graph *g, float epsilon);
 nn_value nn_batchnorm(struct nn_graph *g, const char *name, nn_value x,
                       enum kernel_activation activation);
 // act(batchnorm(x) + residual) in one op.
@@ -114,9 +119,10 @@ nn_value nn_batchnorm_add(struct nn_graph *g, const char *name, nn_value x, nn_v
                           enum kernel_activation activation);
 nn_value nn_activate(struct nn_graph *g, nn_value x, enum kernel_activation activation);
 
-// Zero stride means stride = size. `ceil` lets a window hang over the lower right edge.
+// Zero stride means stride = size. `ceil` lets a window hang over the lower right edge. `shift` moves
+// all windows down and to the right; beyond the edge is padding.
 struct nn_pool {
-    int size, stride, pad;
+    int size, stride, pad, shift;
     bool ceil, count_padding;
 };
 
@@ -129,6 +135,8 @@ nn_value nn_fc(struct nn_graph *g, const char *name, nn_value x, int out,
 nn_value nn_add(struct nn_graph *g, nn_value a, nn_value b, enum kernel_activation activation);
 nn_value nn_concat(struct nn_graph *g, int inputs, const nn_value *x);
 nn_value nn_shuffle(struct nn_graph *g, nn_value x, int groups);
+// Channels first … first + count − 1.
+nn_value nn_slice(struct nn_graph *g, nn_value x, int first, int count);
 nn_value nn_dropout(struct nn_graph *g, nn_value x, float rate);
 
 #endif

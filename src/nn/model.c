@@ -7,10 +7,13 @@
 #include "nn/net.h"
 
 static const struct nn_model *const models[] = {
-    &nn_model_lenet,
-    &nn_model_mobilenet_v2,
-    &nn_model_squeezenet1_0,
-    &nn_model_squeezenet1_1,
+    &nn_model_lenet,         &nn_model_mobilenet_v2,
+    &nn_model_shufflenet_v1, &nn_model_shufflenet_v2_x1_0,
+    &nn_model_nasnet_mobile, &nn_model_squeezenet1_0,
+    &nn_model_squeezenet1_1, &nn_model_densenet121,
+    &nn_model_inception_v3,  &nn_model_resnet18,
+    &nn_model_resnet50,      &nn_model_vgg16,
+    &nn_model_vgg16_bn,
 };
 
 enum { MODEL_COUNT = sizeof(models) / sizeof(models[0]) };

@@ -18,8 +18,17 @@ struct nn_model {
 
 extern const struct nn_model nn_model_lenet;
 extern const struct nn_model nn_model_mobilenet_v2;
+extern const struct nn_model nn_model_shufflenet_v1;
+extern const struct nn_model nn_model_shufflenet_v2_x1_0;
+extern const struct nn_model nn_model_nasnet_mobile;
 extern const struct nn_model nn_model_squeezenet1_0;
 extern const struct nn_model nn_model_squeezenet1_1;
+extern const struct nn_model nn_model_densenet121;
+extern const struct nn_model nn_model_inception_v3;
+extern const struct nn_model nn_model_resnet18;
+extern const struct nn_model nn_model_resnet50;
+extern const struct nn_model nn_model_vgg16;
+extern const struct nn_model nn_model_vgg16_bn;
 
 const struct nn_model *nn_model_of(const struct stn_model_info *info);
 bool nn_image_is_small(const struct nn_graph *g, nn_value image);

@@ -101,6 +101,10 @@ static enum stn_status op_create(struct kernel *k, struct nn_node *node,
         node->op.shuffle.x = x[0];
         node->op.shuffle.dx = dx[0];
         return kernel_shuffle_create(k, &node->op.shuffle, out);
+    case NN_SLICE:
+        node->op.slice.x = x[0];
+        node->op.slice.dx = dx[0];
+        return kernel_slice_create(k, &node->op.slice, out);
     case NN_DROPOUT:
         node->op.dropout.x = x[0];
         node->op.dropout.dx = dx[0];

@@ -17,8 +17,6 @@
 
 enum { CASES_MAX = 64, THREADS = 2, BATCH_MAX = 64 };
 
-static const double tolerance = 1e-4;
-
 // One golden file on one backend.
 struct scenario {
     char name[300];
@@ -34,6 +32,8 @@ struct fixture {
     float *images;
     int32_t labels[BATCH_MAX];
     int batch, classes;
+    double tolerance;
+    double worst; // error, relative to the scale
     int mismatches;
 };
 
@@ -58,11 +58,30 @@ static const char *text(const json_t *object, const char *key)
     return value;
 }
 
+// A tensor's fingerprint: [name, shape, norm, scale, projection, [elements…]].
+enum { NAME, SHAPE, NORM, SCALE, PROJECTION, ELEMENTS };
+
+static const char *entry_name(const json_t *entry)
+{
+    const char *name = json_string_value(json_array_get(entry, NAME));
+    assert_non_null(name);
+    return name;
+}
+
+static double entry_number(const json_t *entry, size_t field)
+{
+    json_t *value = json_array_get(entry, field);
+    assert_true(json_is_number(value));
+    return json_number_value(value);
+}
+
 // Says what differs and goes on: the pattern of what is wrong tells where to look.
 static void compare(struct fixture *f, const char *name, const char *what, double got, double want,
                     double scale)
 {
-    if (!(fabs(got - want) <= tolerance * scale)) {
+    double error = fabs(got - want) / scale;
+    f->worst = fmax(f->worst, error);
+    if (!(error <= f->tolerance)) {
         print_error("%s: %s is %.8g, PyTorch's is %.8g, scale %.3g\n", name, what, got, want,
                     scale);
         f->mismatches++;
@@ -72,16 +91,15 @@ static void compare(struct fixture *f, const char *name, const char *what, doubl
 static void compare_tensor(struct fixture *f, const json_t *entry, const float *values,
                            size_t count)
 {
-    const char *name = text(entry, "name");
-    double norm = number(entry, "norm"), scale = number(entry, "scale");
+    const char *name = entry_name(entry);
+    double norm = entry_number(entry, NORM), scale = entry_number(entry, SCALE);
     double whole = fmax(norm, scale);
     compare(f, name, "norm", formula_norm(values, count), norm, whole);
     compare(f, name, "projection", formula_projection(f->seed, name, values, count),
-            number(entry, "projection"), whole);
+            entry_number(entry, PROJECTION), whole);
 
-    const json_t *elements = json_object_get(entry, "elements");
+    const json_t *elements = json_array_get(entry, ELEMENTS);
     size_t samples = json_array_size(elements);
-    assert_true(samples > 0);
     for (size_t i = 0; i < samples; i++) {
         size_t at = formula_sample(f->seed, name, count, samples, i);
         char what[32];
@@ -113,7 +131,7 @@ static int count_kind(const struct nn_net *net, enum nn_tensor_kind kind)
 
 static void check_shape(const json_t *entry, const struct nn_tensor *tensor)
 {
-    const json_t *shape = json_object_get(entry, "shape");
+    const json_t *shape = json_array_get(entry, SHAPE);
     assert_int_equal(tensor->rank, json_array_size(shape));
     for (int d = 0; d < tensor->rank; d++) {
         assert_int_equal(tensor->dims[d], json_integer_value(json_array_get(shape, (size_t)d)));
@@ -127,11 +145,25 @@ static void compare_kind(struct fixture *f, enum nn_tensor_kind kind, const floa
     assert_int_equal(json_array_size(list), count_kind(f->net, kind));
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *entry = json_array_get(list, i);
-        const struct nn_tensor *tensor = find_tensor(f->net, text(entry, "name"));
+        const struct nn_tensor *tensor = find_tensor(f->net, entry_name(entry));
         assert_int_equal(tensor->kind, kind);
         check_shape(entry, tensor);
         compare_tensor(f, entry, flat + tensor->offset, tensor->count);
     }
+}
+
+// Single biases differ from the formula's: those that keep activations off the kinks.
+static void nudge_biases(struct fixture *f)
+{
+    const json_t *list = json_object_get(f->golden, "biases");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *bias = json_array_get(list, i); // [name, index, value]
+        const struct nn_tensor *tensor = find_tensor(f->net, entry_name(bias));
+        size_t at = (size_t)entry_number(bias, 1);
+        assert_true(at < tensor->count);
+        nn_net_parameters(f->net)[tensor->offset + at] = (float)entry_number(bias, 2);
+    }
+    nn_net_weights_changed(f->net);
 }
 
 static void setup_net(struct fixture *f, const struct scenario *scenario)
@@ -143,6 +175,7 @@ static void setup_net(struct fixture *f, const struct scenario *scenario)
     f->seed = (uint64_t)integer(f->golden, "seed");
     f->batch = integer(f->golden, "batch");
     f->classes = integer(f->golden, "classes");
+    f->tolerance = number(f->golden, "tolerance");
     assert_in_range(f->batch, 1, BATCH_MAX);
 
     struct nn_net_config config = {
@@ -158,6 +191,7 @@ static void setup_net(struct fixture *f, const struct scenario *scenario)
     assert_int_equal(kernel_create(scenario->backend, THREADS, &f->kernel), STN_OK);
     assert_int_equal(nn_net_create(f->kernel, &config, &f->net), STN_OK);
     formula_fill_net(f->net, f->seed);
+    nudge_biases(f);
 
     size_t edge = (size_t)config.shape.image_size;
     size_t pixels = (size_t)f->batch * (size_t)config.shape.channels * edge * edge;
@@ -178,7 +212,7 @@ static void teardown_net(struct fixture *f)
 static void compare_logits(struct fixture *f)
 {
     const json_t *entry = json_array_get(json_object_get(f->golden, "logits"), 0);
-    assert_string_equal(text(entry, "name"), "eval_logits");
+    assert_string_equal(entry_name(entry), "eval_logits");
     const float *logits;
     assert_int_equal(nn_net_logits(f->net, f->images, f->batch, &logits), STN_OK);
     compare_tensor(f, entry, logits, (size_t)f->batch * (size_t)f->classes);
@@ -210,6 +244,7 @@ static void test_case(void **state)
     compare_logits(&f);
     compare_training(&f);
     teardown_net(&f);
+    print_message("largest error %.1e, allowed %.0e\n", f.worst, f.tolerance);
     assert_int_equal(f.mismatches, 0);
 }
 
@@ -220,9 +255,18 @@ static void test_parameter_counts(void **state)
         const char *net;
         int64_t parameters;
     } expected[] = {
-        {"mobilenet_v2", 3504872},
-        {"squeezenet1_0", 1248424},
-        {"squeezenet1_1", 1235496},
+        {"densenet121", 7978856},        //
+        {"inception_v3", 23834568},      //
+        {"mobilenet_v2", 3504872},       //
+        {"nasnet_mobile", 5289978},      //
+        {"resnet18", 11689512},          //
+        {"resnet50", 25557032},          //
+        {"shufflenet_v1", 5450776},      //
+        {"shufflenet_v2_x1_0", 2278604}, //
+        {"squeezenet1_0", 1248424},      //
+        {"squeezenet1_1", 1235496},      //
+        {"vgg16", 138357544},            //
+        {"vgg16_bn", 138365992},         //
     };
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         struct stn_model_shape shape = {.channels = 3, .classes = 1000};

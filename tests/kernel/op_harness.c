@@ -47,6 +47,7 @@ static struct view view_of(struct op_case *c)
         return (struct view){"concat",         c->concat.inputs, c->concat.x,
                              c->concat.inputs, c->concat.dx,     NULL};
     case OP_SHUFFLE: return (struct view){"shuffle", 1, &c->shuffle.x, 1, &c->shuffle.dx, NULL};
+    case OP_SLICE: return (struct view){"slice", 1, &c->slice.x, 1, &c->slice.dx, NULL};
     case OP_DROPOUT: return (struct view){"dropout", 1, &c->dropout.x, 1, &c->dropout.dx, NULL};
     case OP_REORDER: break;
     }
@@ -123,6 +124,7 @@ enum stn_status op_create(struct kernel *kernel, const struct op_case *c, struct
     case OP_ADD: return kernel_add_create(kernel, &c->add, out);
     case OP_CONCAT: return kernel_concat_create(kernel, &c->concat, out);
     case OP_SHUFFLE: return kernel_shuffle_create(kernel, &c->shuffle, out);
+    case OP_SLICE: return kernel_slice_create(kernel, &c->slice, out);
     case OP_DROPOUT: return kernel_dropout_create(kernel, &c->dropout, out);
     case OP_REORDER: break;
     }

@@ -17,6 +17,7 @@ enum op_kind {
     OP_ADD,
     OP_CONCAT,
     OP_SHUFFLE,
+    OP_SLICE,
     OP_DROPOUT,
     OP_REORDER,
 };
@@ -34,6 +35,7 @@ struct op_case {
         struct kernel_add add;
         struct kernel_concat concat;
         struct kernel_shuffle shuffle;
+        struct kernel_slice slice;
         struct kernel_dropout dropout;
         struct kernel_reorder reorder;
     };

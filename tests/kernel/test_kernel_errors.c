@@ -161,7 +161,7 @@ static void batchnorm_and_dropout(void **state)
     }
 }
 
-static void fc_and_shuffle(void **state)
+static void fc_shuffle_slice(void **state)
 {
     struct kernel_op *op = NULL;
     struct kernel_fc f = {.x = map(3, 1, 1), .out_features = 0};
@@ -174,6 +174,9 @@ static void fc_and_shuffle(void **state)
     const struct kernel_shuffle s = {.x = map(6, 3, 3), .groups = 4};
     assert_int_equal(kernel_shuffle_create(*state, &s, &op), STN_ERR_INVALID);
     check_line("4 groups do not divide 6");
+    const struct kernel_slice slice = {.x = map(6, 3, 3), .first = 4, .count = 3};
+    assert_int_equal(kernel_slice_create(*state, &slice, &op), STN_ERR_INVALID);
+    check_line("3 channels from 4 on are not among 6");
 }
 
 static void concat(void **state)
@@ -229,9 +232,15 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, forget)
     const struct CMUnitTest tests[] = {
-        TEST(kernels),        TEST(every_name_opens), TEST(conv),
-        TEST(pool),           TEST(concat),           TEST(batchnorm_and_dropout),
-        TEST(fc_and_shuffle), TEST(shapes),           TEST(reference_knows_only_nchw),
+        TEST(kernels),
+        TEST(every_name_opens),
+        TEST(conv),
+        TEST(pool),
+        TEST(concat),
+        TEST(batchnorm_and_dropout),
+        TEST(fc_shuffle_slice),
+        TEST(shapes),
+        TEST(reference_knows_only_nchw),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

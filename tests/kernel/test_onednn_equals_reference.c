@@ -428,6 +428,22 @@ static void shuffle(void **state)
     }
 }
 
+static void slice(void **state)
+{
+    NEED_ONEDNN(state);
+    // Channels, first, count: whole blocks, blocks cut, blocks left out.
+    static const int cases[][3] = {{1, 0, 1},   {12, 3, 5},   {32, 16, 16},
+                                   {58, 0, 29}, {58, 29, 29}, {116, 58, 58},
+                                   {64, 8, 24}, {17, 16, 1},  {44, 0, 44}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int dx = KERNEL_DX_NONE; dx <= KERNEL_DX_ADD; dx++) {
+            const struct kernel_slice d = {op_map(3, cases[i][0], 5, 4), cases[i][1], cases[i][2],
+                                           (enum kernel_dx)dx};
+            check(state, &(struct op_case){OP_SLICE, .slice = d});
+        }
+    }
+}
+
 static void dropout(void **state)
 {
     NEED_ONEDNN(state);
@@ -473,6 +489,7 @@ int main(void)
         cmocka_unit_test(add),
         cmocka_unit_test(concat),
         cmocka_unit_test(shuffle),
+        cmocka_unit_test(slice),
         cmocka_unit_test(dropout),
         cmocka_unit_test(reorder),
     };

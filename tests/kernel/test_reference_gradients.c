@@ -232,6 +232,14 @@ static void shuffle(void **state)
     }
 }
 
+static void slice(void **state)
+{
+    for (int dx = KERNEL_DX_NONE; dx <= KERNEL_DX_ADD; dx++) {
+        const struct kernel_slice d = {op_map(2, 6, 3, 2), 1 + dx, 3, (enum kernel_dx)dx};
+        check(state, (struct op_case){OP_SLICE, .slice = d});
+    }
+}
+
 static void dropout(void **state)
 {
     for (int dx = KERNEL_DX_NONE; dx <= KERNEL_DX_ADD; dx++) {
@@ -251,10 +259,10 @@ static void reorder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conv),    cmocka_unit_test(batchnorm),   cmocka_unit_test(activate),
-        cmocka_unit_test(pool),    cmocka_unit_test(global_pool), cmocka_unit_test(fc),
-        cmocka_unit_test(add),     cmocka_unit_test(concat),      cmocka_unit_test(shuffle),
-        cmocka_unit_test(dropout), cmocka_unit_test(reorder),
+        cmocka_unit_test(conv),  cmocka_unit_test(batchnorm),   cmocka_unit_test(activate),
+        cmocka_unit_test(pool),  cmocka_unit_test(global_pool), cmocka_unit_test(fc),
+        cmocka_unit_test(add),   cmocka_unit_test(concat),      cmocka_unit_test(shuffle),
+        cmocka_unit_test(slice), cmocka_unit_test(dropout),     cmocka_unit_test(reorder),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

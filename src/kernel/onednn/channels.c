@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that only move channels: concat, shuffle and change of layout. Each is a map "destination
+// Ops that only move channels: concat, shuffle, slice and change of layout. Each is a map "destination
 // channel → tensor and channel of the source", and backward is the inverse map; one routine walks
 // either. Destination blocks that are a whole block of the source are copied, all others are
 // gathered lane by lane.
@@ -10,8 +10,10 @@
 #include "kernel/onednn/engine.h"
 
 struct place {
-    int tensor, channel;
+    int tensor, channel; // channel −1: nowhere, its values are zero
 };
+
+enum { NOWHERE = -1 };
 
 struct channels {
     struct kernel_op op;
@@ -49,6 +51,9 @@ static bool is_whole_block(const struct source *from, const struct onednn_chunks
 {
     const struct place *map = from->map + b * to->block;
     struct onednn_chunks c = onednn_chunks_of(from->tensors[map->tensor]);
+    if (map->channel == NOWHERE) {
+        return false;
+    }
     int real = block_channels(to, b * to->block);
     if (c.block != to->block || block_channels(&c, map->channel) != real) {
         return false;
@@ -69,7 +74,7 @@ static void move_block(const struct source *from, const struct onednn_chunks *to
     if (!is_whole_block(from, to, b)) {
         const float *lanes[SIMD_BLOCK_MAX] = {0};
         for (int l = 0; l < block_channels(to, b * to->block); l++) {
-            lanes[l] = lane_at(from, map[l], n);
+            lanes[l] = map[l].channel == NOWHERE ? NULL : lane_at(from, map[l], n);
         }
         size_t stride = (size_t)kernel_layout_block(from->tensors[0].layout);
         simd->gather(lanes, stride, to->pixels, add, dst);
@@ -126,15 +131,15 @@ static const struct kernel_op_calls channels_calls = {
     .destroy = channels_destroy,
 };
 
-// An op whose maps are still to be filled; `y` gives shape and layout of the output.
+// An op whose maps are still to be filled; `y` gives shape and layout of the output, `inputs` the
+// channels of all inputs.
 static enum stn_status channels_create(const char *name, void *engine, struct kernel_tensor y,
-                                       struct channels **out)
+                                       int inputs, struct channels **out)
 {
-    assert(y.shape.c > 0);
-    size_t count = (size_t)y.shape.c;
+    assert(y.shape.c > 0 && inputs > 0);
     struct channels *ch = calloc(1, sizeof(*ch));
-    struct place *to_input = calloc(count, sizeof(*to_input)),
-                 *to_output = calloc(count, sizeof(*to_output));
+    struct place *to_input = calloc((size_t)y.shape.c, sizeof(*to_input)),
+                 *to_output = calloc((size_t)inputs, sizeof(*to_output));
     if (!ch || !to_input || !to_output) {
         free(ch);
         free(to_input);
@@ -167,7 +172,7 @@ enum stn_status onednn_concat_create(void *engine, const struct kernel_concat *d
         y.shape.c += d->x[i].shape.c;
     }
     struct channels *ch;
-    enum stn_status status = channels_create("concat", engine, y, &ch);
+    enum stn_status status = channels_create("concat", engine, y, y.shape.c, &ch);
     if (status) {
         return status;
     }
@@ -186,7 +191,7 @@ enum stn_status onednn_shuffle_create(void *engine, const struct kernel_shuffle 
                                       struct kernel_op **out)
 {
     struct channels *ch;
-    enum stn_status status = channels_create("shuffle", engine, d->x, &ch);
+    enum stn_status status = channels_create("shuffle", engine, d->x, d->x.shape.c, &ch);
     if (status) {
         return status;
     }
@@ -203,12 +208,34 @@ enum stn_status onednn_shuffle_create(void *engine, const struct kernel_shuffle 
     return STN_OK;
 }
 
+enum stn_status onednn_slice_create(void *engine, const struct kernel_slice *d,
+                                    struct kernel_op **out)
+{
+    struct channels *ch;
+    struct kernel_tensor y = d->x;
+    y.shape.c = d->count;
+    enum stn_status status = channels_create("slice", engine, y, d->x.shape.c, &ch);
+    if (status) {
+        return status;
+    }
+    add_input(ch, d->x, d->dx);
+    for (int c = 0; c < d->x.shape.c; c++) {
+        ch->to_output[c] = (struct place){0, NOWHERE};
+    }
+    for (int c = 0; c < d->count; c++) {
+        ch->to_input[c] = (struct place){0, d->first + c};
+        ch->to_output[d->first + c] = (struct place){0, c};
+    }
+    *out = &ch->op;
+    return STN_OK;
+}
+
 enum stn_status onednn_reorder_op_create(void *engine, const struct kernel_reorder *d,
                                          struct kernel_op **out)
 {
     struct channels *ch;
     struct kernel_tensor y = {d->x.shape, d->y_layout};
-    enum stn_status status = channels_create("reorder", engine, y, &ch);
+    enum stn_status status = channels_create("reorder", engine, y, y.shape.c, &ch);
     if (status) {
         return status;
     }

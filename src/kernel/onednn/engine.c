@@ -122,6 +122,7 @@ const struct kernel_backend kernel_backend_onednn = {
     .add = onednn_add_create,
     .concat = onednn_concat_create,
     .shuffle = onednn_shuffle_create,
+    .slice = onednn_slice_create,
     .dropout = onednn_dropout_create,
     .reorder = onednn_reorder_op_create,
 };

@@ -114,6 +114,8 @@ enum stn_status onednn_concat_create(void *engine, const struct kernel_concat *,
                                      struct kernel_op **out);
 enum stn_status onednn_shuffle_create(void *engine, const struct kernel_shuffle *,
                                       struct kernel_op **out);
+enum stn_status onednn_slice_create(void *engine, const struct kernel_slice *,
+                                    struct kernel_op **out);
 enum stn_status onednn_dropout_create(void *engine, const struct kernel_dropout *,
                                       struct kernel_op **out);
 enum stn_status onednn_reorder_op_create(void *engine, const struct kernel_reorder *,

@@ -72,6 +72,7 @@ const struct kernel_backend kernel_backend_reference = {
     .add = reference_add,
     .concat = reference_concat,
     .shuffle = reference_shuffle,
+    .slice = reference_slice,
     .dropout = reference_dropout,
     .reorder = reference_reorder,
 };

@@ -82,6 +82,7 @@ enum stn_status reference_concat(void *engine, const struct kernel_concat *,
                                  struct kernel_op **out);
 enum stn_status reference_shuffle(void *engine, const struct kernel_shuffle *,
                                   struct kernel_op **out);
+enum stn_status reference_slice(void *engine, const struct kernel_slice *, struct kernel_op **out);
 enum stn_status reference_dropout(void *engine, const struct kernel_dropout *,
                                   struct kernel_op **out);
 enum stn_status reference_reorder(void *engine, const struct kernel_reorder *,

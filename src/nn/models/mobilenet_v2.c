@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MobileNetV2 (Sandler et al., 2018), width 1.0; parameter names as in torchvision.
-#include "nn/model.h"
+#include "nn/models/blocks.h"
 
 // Table 2 of the paper: expansion t, output channels c, repeats n, stride s of the first.
 static const struct stage {
@@ -12,12 +12,6 @@ static const struct stage {
 
 enum { STAGES = sizeof(stages) / sizeof(stages[0]) };
 
-static nn_value conv_bn_relu6(struct nn_graph *g, const char *name, nn_value x, struct nn_conv conv)
-{
-    x = nn_conv(g, nn_name(g, "%s.0", name), x, conv);
-    return nn_batchnorm(g, nn_name(g, "%s.1", name), x, KERNEL_RELU6);
-}
-
 // Expand 1×1, filter depthwise 3×3, project 1×1; the input is added where the shape stays the same.
 static nn_value inverted_residual(struct nn_graph *g, const char *name, nn_value input, int t,
                                   int out, int stride)
@@ -25,14 +19,12 @@ static nn_value inverted_residual(struct nn_graph *g, const char *name, nn_value
     int in = nn_shape(g, input).c, hidden = t * in, layer = 0;
     nn_value x = input;
     if (t != 1) {
-        x = conv_bn_relu6(g, nn_name(g, "%s.%d", name, layer++), x,
-                          (struct nn_conv){.out = hidden, .kernel = 1});
+        x = nn_conv_bn_at(g, nn_name(g, "%s.%d", name, layer++), 0, x, nn_pointwise(hidden),
+                          KERNEL_RELU6);
     }
-    x = conv_bn_relu6(
-        g, nn_name(g, "%s.%d", name, layer++), x,
-        (struct nn_conv){.out = hidden, .kernel = 3, .stride = stride, .pad = 1, .groups = hidden});
-    x = nn_conv(g, nn_name(g, "%s.%d", name, layer++), x,
-                (struct nn_conv){.out = out, .kernel = 1});
+    x = nn_conv_bn_at(g, nn_name(g, "%s.%d", name, layer++), 0, x, nn_depthwise(hidden, 3, stride),
+                      KERNEL_RELU6);
+    x = nn_conv(g, nn_name(g, "%s.%d", name, layer++), x, nn_pointwise(out));
     const char *last = nn_name(g, "%s.%d", name, layer);
     return stride == 1 && in == out ? nn_batchnorm_add(g, last, x, input, KERNEL_LINEAR)
                                     : nn_batchnorm(g, last, x, KERNEL_LINEAR);
@@ -42,8 +34,8 @@ static nn_value build(struct nn_graph *g, nn_value x, int classes)
 {
     bool small = nn_image_is_small(g, x);
     int block = 0;
-    x = conv_bn_relu6(g, nn_name(g, "features.%d", block++), x,
-                      (struct nn_conv){.out = 32, .kernel = 3, .stride = small ? 1 : 2, .pad = 1});
+    x = nn_conv_bn_at(g, nn_name(g, "features.%d", block++), 0, x, nn_square(32, 3, small ? 1 : 2),
+                      KERNEL_RELU6);
     for (int s = 0; s < STAGES; s++) {
         for (int i = 0; i < stages[s].n; i++) {
             int stride = i > 0 || (small && s == 1) ? 1 : stages[s].s;
@@ -51,11 +43,8 @@ static nn_value build(struct nn_graph *g, nn_value x, int classes)
                                   stages[s].c, stride);
         }
     }
-    x = conv_bn_relu6(g, nn_name(g, "features.%d", block), x,
-                      (struct nn_conv){.out = 1280, .kernel = 1});
-    x = nn_global_pool(g, x);
-    x = nn_dropout(g, x, 0.2F);
-    return nn_fc(g, "classifier.1", x, classes, KERNEL_LINEAR);
+    x = nn_conv_bn_at(g, nn_name(g, "features.%d", block), 0, x, nn_pointwise(1280), KERNEL_RELU6);
+    return nn_classifier(g, "classifier.1", x, 0.2F, classes);
 }
 
 const struct nn_model nn_model_mobilenet_v2 = {

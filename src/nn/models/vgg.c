@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// VGG-16 (Simonyan and Zisserman, 2014), plain and with batch norm; parameter names as in
+// torchvision.
+#include "nn/models/blocks.h"
+
+// Configuration D of the paper's table 1: channels of the 3×3 convolutions, POOL between stages.
+enum { POOL = 0, LAYERS = 18 };
+
+static const int layers[LAYERS] = {
+    64,  64,  POOL,       //
+    128, 128, POOL,       //
+    256, 256, 256,  POOL, //
+    512, 512, 512,  POOL, //
+    512, 512, 512,  POOL,
+};
+
+// The dense layers take 7×7 maps, or smaller ones as they are.
+enum { MAP_LARGEST = 7 };
+
+static nn_value features(struct nn_graph *g, nn_value x, bool batchnorm)
+{
+    bool skip_pool = nn_image_is_small(g, x);
+    int index = 0; // torchvision counts activations and poolings too
+    for (int l = 0; l < LAYERS; l++) {
+        struct nn_conv conv = nn_square(layers[l], 3, 1);
+        if (layers[l] == POOL) {
+            x = skip_pool ? x : nn_max_pool(g, x, (struct nn_pool){.size = 2});
+            skip_pool = false;
+            index += 1;
+            continue;
+        }
+        conv.bias = true;
+        conv.activation = batchnorm ? KERNEL_LINEAR : KERNEL_RELU;
+        x = batchnorm ? nn_conv_bn_at(g, "features", index, x, conv, KERNEL_RELU)
+                      : nn_conv(g, nn_name(g, "features.%d", index), x, conv);
+        index += batchnorm ? 3 : 2;
+    }
+    return x;
+}
+
+static nn_value build(struct nn_graph *g, nn_value x, int classes, bool batchnorm)
+{
+    x = features(g, x, batchnorm);
+    int overhang = nn_shape(g, x).h - MAP_LARGEST;
+    if (overhang > 0) {
+        x = nn_average_pool(g, x, (struct nn_pool){.size = overhang + 1, .stride = 1});
+    }
+    x = nn_dropout(g, nn_fc(g, "classifier.0", x, 4096, KERNEL_RELU), 0.5F);
+    x = nn_dropout(g, nn_fc(g, "classifier.3", x, 4096, KERNEL_RELU), 0.5F);
+    return nn_fc(g, "classifier.6", x, classes, KERNEL_LINEAR);
+}
+
+static nn_value build_plain(struct nn_graph *g, nn_value x, int classes)
+{
+    return build(g, x, classes, false);
+}
+
+static nn_value build_batchnorm(struct nn_graph *g, nn_value x, int classes)
+{
+    return build(g, x, classes, true);
+}
+
+static const char small_input_note[] =
+    "first pooling left out; at any size the dense layers take what is left, at most 7×7";
+
+const struct nn_model nn_model_vgg16 = {
+    .info = {.name = "vgg16",
+             .source = "Simonyan & Zisserman 2014, as torchvision",
+             .default_image_size = 224,
+             .default_micro_batch = 16,
+             .small_input_note = small_input_note},
+    .build = build_plain,
+};
+
+const struct nn_model nn_model_vgg16_bn = {
+    .info = {.name = "vgg16_bn",
+             .source = "Simonyan & Zisserman 2014, as torchvision",
+             .default_image_size = 224,
+             .default_micro_batch = 16,
+             .has_batchnorm = true,
+             .small_input_note = small_input_note},
+    .build = build_batchnorm,
+};
