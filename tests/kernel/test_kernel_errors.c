@@ -129,7 +129,7 @@ static void conv(void **state)
     refuse_conv(*state, d, "vertical window 3, stride 0");
     d = good;
     d.window.pad_after[0] = -1;
-    refuse_conv(*state, d, "padding 0 before, -1 after");
+    refuse_conv(*state, d, "padding -1,0 after: must not be negative");
     d = good;
     d.x.layout = (enum kernel_layout)9;
     refuse_conv(*state, d, "no such layout");
