@@ -77,6 +77,17 @@ class HelpTest(program.ProgramTest):
         self.assertEqual(result.returncode, 1)
         self.assertIn("cannot write to standard output", result.stderr)
 
+    def spin_count(self, **settings):
+        """What libgomp, which tells it when it is loaded, ends up with."""
+        env = {k: v for k, v in self.environment(OMP_DISPLAY_ENV="verbose").items() if k != "OMP_WAIT_POLICY"}
+        lines = self.succeed("bench", "--help", env=env | settings).stderr.splitlines()
+        return [line.split("'")[1] for line in lines if "GOMP_SPINCOUNT" in line][-1]
+
+    def test_threads_wait_shortly_unless_told_otherwise(self):
+        self.assertEqual(self.spin_count(), "1000")
+        self.assertEqual(self.spin_count(GOMP_SPINCOUNT="77"), "77")
+        self.assertNotEqual(self.spin_count(OMP_WAIT_POLICY="active"), "1000")
+
 
 if __name__ == "__main__":
     program.main()

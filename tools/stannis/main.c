@@ -64,8 +64,8 @@ static enum stn_status fail_unknown(const char *name)
 }
 
 // How long a thread spins at a barrier before it sleeps, in turns of libgomp's loop: some tens of
-// microseconds. Its default of milliseconds is no faster on an idle machine, and on a busy one the
-// spinning takes the core from the thread that is waited for: docs/decisions/0006.
+// microseconds. Its default of milliseconds is a little faster for small ops on an idle machine; on
+// a busy one spinning takes the core from the thread that is waited for: docs/decisions/0006.
 static const char spin_count[] = "1000";
 
 // libgomp reads its settings when it is loaded, so the program has to start once more. Whoever set
