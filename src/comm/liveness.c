@@ -22,6 +22,7 @@ static const int64_t process_ns = 100000000;       // between looks at their pro
 static const int64_t news_ns = 100000000;          // between signs when there is much news
 static const int64_t interval_max_ns = 2000000000; // between signs when there is none
 static const int64_t left_grace_ns = 300000000; // what a node sent before it left is here by then
+static const int64_t report_ns = 1000000000;    // for another node to report a loss
 enum { INTERVALS_IN_TIMEOUT = 6 };
 
 static int64_t interval_ns(const struct comm *comm)
@@ -80,8 +81,9 @@ static void report(struct comm *comm, int lost, enum comm_loss loss)
     pthread_mutex_lock(&comm->mutex);
     memcpy(name, comm->names[lost], sizeof(name));
     pthread_mutex_unlock(&comm->mutex);
+    const char *what = strncmp(name, "node ", 5) == 0 ? "" : "node "; // until named
     enum stn_status status =
-        stn_fail(STN_ERR_NODE_LOST, "node %s was lost%s: %s", name, where, why);
+        stn_fail(STN_ERR_NODE_LOST, "%s%s was lost%s: %s", what, name, where, why);
     (void)status; // every wait returns it
 }
 
@@ -94,27 +96,49 @@ static void notify(struct comm *comm, int peer)
     (void)status;
 }
 
+static void lost_now(struct comm *comm, int lost)
+{
+    if (comm->transport->ops->give_up) {
+        comm->transport->ops->give_up(comm->transport);
+    }
+    atomic_store(&comm->lost, lost);
+}
+
+// Not ours to report: who is to do it learns of it, and has time to. mpirun ends everybody at once
+// when a second process ends, so nobody leaves before the line is written.
+static void suspect(struct comm *comm, int lost, int first)
+{
+    if (comm->suspected_ns == 0) {
+        comm->suspected_ns = base_clock_ns();
+        notify(comm, first);
+    } else if (base_clock_ns() - comm->suspected_ns > report_ns) {
+        lost_now(comm, lost);
+    }
+}
+
+// Called again and again while the reason lasts.
 static void lose(struct comm *comm, int lost, enum comm_loss loss, bool reported)
 {
     if (atomic_load(&comm->lost) >= 0) {
         return;
     }
     int first = reporter(comm, lost);
-    bool ours = first == comm->rank && lost != comm->rank;
     comm->notice = (struct comm_sign){
-        .kind = COMM_SIGN_LOST, .lost = lost, .loss = (int32_t)loss, .reported = ours || reported};
-    if (ours && !reported) {
+        .kind = COMM_SIGN_LOST, .lost = lost, .loss = (int32_t)loss, .reported = reported};
+    if (reported) {
+        lost_now(comm, lost);
+    } else if (first != comm->rank) {
+        suspect(comm, lost, first);
+    } else {
         report(comm, lost, loss);
-    }
-    for (int i = 0; i < comm->size && !reported; i++) {
-        if (i != comm->rank && (ours || i == first)) {
-            notify(comm, i);
+        comm->notice.reported = true;
+        for (int i = 0; i < comm->size; i++) {
+            if (i != comm->rank) {
+                notify(comm, i);
+            }
         }
+        lost_now(comm, lost);
     }
-    if (comm->transport->ops->give_up) {
-        comm->transport->ops->give_up(comm->transport);
-    }
-    atomic_store(&comm->lost, lost);
 }
 
 // ---- signs --------------------------------------------------------------------------------------
@@ -152,7 +176,9 @@ static void look(struct comm *comm, int rank)
     while (done && atomic_load(&comm->lost) < 0) {
         if (transport->ops->test(transport, &comm->peers[rank].receive, &done) != STN_OK) {
             lose(comm, rank, COMM_LOSS_GONE, false);
-        } else if (done) {
+            return;
+        }
+        if (done) {
             take(comm, rank);
             listen_to(comm, rank);
         }

@@ -63,6 +63,7 @@ struct comm {
     // The communication thread's own.
     struct comm_peer *peers; // [size]
     struct comm_sign notice; // of a loss
+    int64_t suspected_ns;    // when a loss was noticed that another node is to report; 0: none
     bool listening;          // to signs of life
     int transfers;           // begun and not yet finished
     int64_t moved_ns;        // when something last began or arrived

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "comm/node.h"
 
-enum { PAUSE_MIN_NS = 20000, PAUSE_MAX_NS = 1500000, PAUSE_SHARE = 8 };
+enum { PAUSE_MIN_NS = 20000, PAUSE_MAX_NS = 2000000, PAUSE_SHARE = 8 };
 
 void comm_wait_moved(struct comm *comm)
 {
