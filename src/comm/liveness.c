@@ -15,8 +15,8 @@
 static const int64_t look_ns = 10000000;           // between looks for signs of others
 static const int64_t news_ns = 100000000;          // between signs when there is much news
 static const int64_t interval_max_ns = 2000000000; // between signs when there is none
-static const int64_t left_grace_ns = 300000000; // what a node sent before it left is here by then
-static const int64_t report_ns = 1000000000;    // for another node to report a loss
+static const int64_t left_grace_ns = 1000000000; // what a node sent before it left is here by then
+static const int64_t report_ns = 1000000000;     // for another node to report a loss
 enum { INTERVALS_IN_TIMEOUT = 6 };
 
 static int64_t interval_ns(const struct comm *comm)

@@ -48,7 +48,7 @@ static bool sums_are_right(const float *sums, int nodes)
         for (int rank = 1; rank < nodes; rank++) {
             sum += value_of(rank, i);
         }
-        if (memcmp(&sum, &sums[i], sizeof(sum)) != 0) {
+        if (sum != sums[i]) {
             return false;
         }
     }
