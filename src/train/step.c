@@ -7,10 +7,10 @@
 
 static const double statistics_momentum = 0.1; // per step
 
-static enum stn_status accumulate(struct trainer *t, int64_t end, struct kernel_loss_totals *totals)
+static enum stn_status accumulate(struct trainer *t, int micro_batches,
+                                  struct kernel_loss_totals *totals)
 {
-    int64_t position = t->meta.progress.position;
-    while (position < end) {
+    for (int k = 0; k < micro_batches; k++) {
         struct data_batch *batch;
         enum stn_status status = train_feed_next(&t->feed, &batch);
         if (status) {
@@ -20,7 +20,6 @@ static enum stn_status accumulate(struct trainer *t, int64_t end, struct kernel_
             status = nn_net_train(t->engine.net, batch->images, batch->labels, batch->keys,
                                   batch->count, totals);
         }
-        position += batch->request.count;
         train_feed_release(&t->feed, batch);
         if (status) {
             return status;
@@ -33,12 +32,12 @@ enum stn_status train_step(struct trainer *t, struct train_step *out)
 {
     struct train_progress *progress = &t->meta.progress;
     struct nn_net *net = t->engine.net;
-    int64_t end = train_step_end(progress->position, t->feed.batch, t->feed.samples);
+    struct train_feed_step step = train_feed_begin_step(&t->feed);
     *out =
         (struct train_step){.lr = optim_schedule_at(&t->schedule, (double)progress->samples_seen)};
 
     nn_net_begin_step(net);
-    enum stn_status status = accumulate(t, end, &out->totals);
+    enum stn_status status = accumulate(t, step.share.micro_batches, &out->totals);
     if (status) {
         return status;
     }
@@ -51,8 +50,8 @@ enum stn_status train_step(struct trainer *t, struct train_step *out)
     }
 
     out->images = (int)out->totals.count;
-    progress->samples_seen += end - progress->position;
-    progress->position = end;
+    progress->samples_seen += step.end - step.begin;
+    progress->position = step.end;
     progress->step++;
     progress->totals.loss_sum += out->totals.loss_sum;
     progress->totals.correct += out->totals.correct;

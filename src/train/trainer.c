@@ -98,25 +98,31 @@ static enum stn_status open_feeds(struct trainer *t)
     const struct stn_train_config *config = &t->meta.config;
     const struct stn_dataset_info *data = stn_dataset_info(t->dataset);
     t->loader_threads = train_loader_threads(config->loader_threads, t->engine.threads);
-    struct data_loader_config loader = {
-        .split = STN_SPLIT_TRAIN,
+    struct train_feed_config feed = {
+        .loader = {.split = STN_SPLIT_TRAIN,
+                   .augment = (enum data_augment)config->augment,
+                   .micro_batch = config->micro_batch,
+                   .threads = t->loader_threads,
+                   .skip_bad = config->skip_bad},
+        .batch = config->batch,
+    };
+    struct data_source *source = &feed.loader.sources[DATA_PUBLIC];
+    *source = (struct data_source){
+        .dataset = t->dataset,
         .sampler = {.seed = config->seed,
                     .count = (uint64_t)data->count[STN_SPLIT_TRAIN],
                     .shuffled = true},
-        .augment = (enum data_augment)config->augment,
-        .micro_batch = config->micro_batch,
-        .threads = t->loader_threads,
-        .skip_bad = config->skip_bad,
     };
-    enum stn_status status = train_feed_open(t->dataset, &loader, config->batch, &t->feed);
+    enum stn_status status = train_feed_open(&feed, &t->feed);
     if (status || data->count[STN_SPLIT_VAL] == 0) {
         return status;
     }
-    loader.split = STN_SPLIT_VAL;
-    loader.sampler.count = (uint64_t)data->count[STN_SPLIT_VAL];
-    loader.sampler.shuffled = false;
-    loader.augment = DATA_AUGMENT_NONE;
-    return train_feed_open(t->dataset, &loader, config->micro_batch, &t->validation);
+    feed.loader.split = STN_SPLIT_VAL;
+    feed.loader.augment = DATA_AUGMENT_NONE;
+    feed.batch = config->micro_batch;
+    source->sampler.count = (uint64_t)data->count[STN_SPLIT_VAL];
+    source->sampler.shuffled = false;
+    return train_feed_open(&feed, &t->validation);
 }
 
 // ---- network and optimizer ----------------------------------------------------------------------
