@@ -5,6 +5,7 @@
 #ifndef TRAIN_SETS_H
 #define TRAIN_SETS_H
 
+#include "data/class_list.h"
 #include "stannis/dataset.h"
 #include "train/nodes.h"
 
@@ -14,9 +15,8 @@ struct train_sets {
     // [1 + nodes] samples of an epoch: public, then each node's private ones, repeated ones counted
     // as often as they come.
     int64_t *counts[STN_SPLIT_COUNT];
-    int64_t private_samples; // in the training sets of all nodes, each once
-    char **class_names;      // of --class-list; NULL: the public set's own
-    int class_count;
+    int64_t private_samples;           // in the training sets of all nodes, each once
+    struct data_class_list class_list; // of --class-list; empty: the public set's own
 };
 
 // `options` names the public set (and the class list that a resumed training follows, if it has

@@ -374,6 +374,9 @@ enum stn_status trainer_gather_nodes(struct trainer *t)
     t->own.gradient_bytes = traffic.sent_bytes[COMM_GRADIENTS];
     t->own.statistic_bytes = traffic.sent_bytes[COMM_STATISTICS];
     t->own.control_bytes = traffic.sent_bytes[COMM_CONTROL];
+    struct exchange_stats exchange = exchange_stats(t->exchange);
+    t->own.exchange_seconds = exchange.busy_seconds;
+    t->own.exposed_seconds = exchange.exposed_seconds;
     t->own.skipped = data_loader_stats(t->feed.loader).skipped;
     if (t->validation.loader) {
         t->own.skipped += data_loader_stats(t->validation.loader).skipped;
