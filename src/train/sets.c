@@ -3,47 +3,9 @@
 
 #include <stdlib.h>
 
-#include "data/class_counts.h"
-#include "data/class_list.h"
-
 static enum stn_status fail_memory(void)
 {
     return stn_fail(STN_ERR_NO_MEMORY, "no memory for the counts of the data sets");
-}
-
-static enum stn_status open_public(const struct stn_dataset_options *options,
-                                   const char *class_list, struct train_sets *out)
-{
-    struct stn_dataset_options wanted = *options;
-    if (class_list) {
-        enum stn_status status = data_class_list_read(class_list, &out->class_list);
-        if (status) {
-            return status;
-        }
-        wanted.class_names = (const char *const *)out->class_list.names;
-        wanted.class_count = out->class_list.count;
-    }
-    return stn_dataset_open(&wanted, &out->public_set);
-}
-
-// Seen as the public set is: same classes, same size, same normalisation.
-static enum stn_status open_private(const struct cluster_node *node, struct train_sets *out)
-{
-    if (!node->private_dir) {
-        return STN_OK;
-    }
-    const struct stn_dataset_info *data = stn_dataset_info(out->public_set);
-    const struct stn_dataset_options options = {
-        .spec = node->private_dir,
-        .private_folder = true,
-        .image_size = data->image_size,
-        .class_names = data->class_names,
-        .class_count = data->classes,
-        .channels = data->channels,
-        .mean = data->mean,
-        .std = data->std,
-    };
-    return stn_dataset_open(&options, &out->private_set);
 }
 
 // ---- counts -------------------------------------------------------------------------------------
@@ -59,7 +21,8 @@ static enum stn_status gather_counts(struct train_nodes *nodes, const struct tra
     *all = calloc((size_t)nodes->size * row, sizeof(**all));
     enum stn_status status = own && *all ? STN_OK : fail_memory();
     for (int split = 0; split < STN_SPLIT_COUNT && !status && sets->private_set; split++) {
-        data_class_counts(sets->private_set, (enum stn_split)split, own + (size_t)split * classes);
+        stn_dataset_class_counts(sets->private_set, (enum stn_split)split,
+                                 own + (size_t)split * classes);
     }
     status = train_nodes_agree(nodes, status);
     if (!status) {
@@ -122,13 +85,14 @@ static enum stn_status count_all(struct train_nodes *nodes, enum stn_fill fill,
 }
 
 enum stn_status train_sets_open(struct train_nodes *nodes,
-                                const struct stn_dataset_options *options, const char *class_list,
-                                enum stn_fill fill, struct train_sets *out)
+                                const struct stn_dataset_options *options, enum stn_fill fill,
+                                struct train_sets *out)
 {
+    const char *private_dir = train_nodes_own(nodes)->private_dir;
     *out = (struct train_sets){0};
-    enum stn_status status = open_public(options, class_list, out);
-    if (!status) {
-        status = open_private(train_nodes_own(nodes), out);
+    enum stn_status status = stn_dataset_open(options, &out->public_set);
+    if (!status && private_dir) {
+        status = stn_dataset_open_private(private_dir, out->public_set, &out->private_set);
     }
     status = train_nodes_agree(nodes, status);
     return status ? status : train_nodes_agree(nodes, count_all(nodes, fill, out));
@@ -141,7 +105,6 @@ void train_sets_close(struct train_sets *sets)
     }
     stn_dataset_close(sets->private_set);
     stn_dataset_close(sets->public_set);
-    data_class_list_fini(&sets->class_list);
     *sets = (struct train_sets){0};
 }
 

@@ -5,7 +5,6 @@
 #ifndef TRAIN_SETS_H
 #define TRAIN_SETS_H
 
-#include "data/class_list.h"
 #include "stannis/dataset.h"
 #include "train/nodes.h"
 
@@ -15,16 +14,13 @@ struct train_sets {
     // [1 + nodes] samples of an epoch: public, then each node's private ones, repeated ones counted
     // as often as they come.
     int64_t *counts[STN_SPLIT_COUNT];
-    int64_t private_samples;           // in the training sets of all nodes, each once
-    struct data_class_list class_list; // of --class-list; empty: the public set's own
+    int64_t private_samples; // in the training sets of all nodes, each once
 };
 
-// `options` names the public set (and the class list that a resumed training follows, if it has
-// one); `class_list` is a file or NULL. `out` is to be closed whatever happens.
+// `options` names the public set. `out` is to be closed whatever happens.
 STN_MUST_CHECK enum stn_status train_sets_open(struct train_nodes *nodes,
                                                const struct stn_dataset_options *options,
-                                               const char *class_list, enum stn_fill fill,
-                                               struct train_sets *out);
+                                               enum stn_fill fill, struct train_sets *out);
 void train_sets_close(struct train_sets *sets);
 // Samples of an epoch, of all nodes and repetitions.
 int64_t train_sets_total(const struct train_sets *sets, const struct train_nodes *nodes,

@@ -97,9 +97,9 @@ static enum stn_status open_sets(struct trainer *t)
                               options.classes, config->resume, options.class_count);
         }
     }
+    options.class_list = class_list;
     if (!status) {
-        status = train_sets_open(&t->nodes, &options, t->resumed ? NULL : class_list, config->fill,
-                                 &t->sets);
+        status = train_sets_open(&t->nodes, &options, config->fill, &t->sets);
     }
     free(class_list);
     return status;
