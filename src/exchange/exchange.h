@@ -8,8 +8,8 @@
 // a node owns follows its weight, so a slow node does not do the reducing for the fast ones. Buckets
 // travel on the communication thread while the last backward pass is still running.
 //
-//     exchange_begin                 before the last micro-batch of a step (or at once, without any)
-//     exchange_ready(from) …         during it: gradients [from, count) are final
+//     exchange_begin                 a step begins
+//     exchange_ready(from) …         during its last micro-batch: gradients [from, count) are final
 //     exchange_finish                the rest, the statistics; waits
 //
 // With one node all of it does nothing. After creation nothing is allocated.

@@ -25,7 +25,6 @@ static enum stn_status train_micro_batch(struct trainer *t, bool last,
         return status;
     }
     if (last && t->nodes.size > 1) {
-        exchange_begin(t->exchange);
         nn_net_watch_gradients(net, gradients_final, t->exchange);
     }
     if (batch->count > 0) { // with --skip-bad all of it may have been left out
@@ -43,6 +42,7 @@ static enum stn_status accumulate(struct trainer *t, const struct train_feed_ste
     int64_t begin = base_clock_ns();
     int micro_batches = step->share.micro_batches;
     enum stn_status status = STN_OK;
+    exchange_begin(t->exchange);
     for (int k = 0; k < micro_batches && !status; k++) {
         status = train_micro_batch(t, k == micro_batches - 1, totals);
     }
