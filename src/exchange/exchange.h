@@ -12,7 +12,8 @@
 //     exchange_ready(from) …         during its last micro-batch: gradients [from, count) are final
 //     exchange_finish                the rest, the statistics; waits
 //
-// With one node all of it does nothing. After creation nothing is allocated.
+// With one node all of it does nothing. After creation nothing is allocated. Destroying an exchange that
+// was begun and not finished means that this node gives up: see comm_abandon.
 #ifndef EXCHANGE_EXCHANGE_H
 #define EXCHANGE_EXCHANGE_H
 
@@ -34,11 +35,14 @@ struct exchange_config {
     const double *weights;   // [nodes] how much of the reducing each may do; NULL: all alike
 };
 
+// The node that came last to exchange_finish spent least time there, and all of that was exposed: nobody
+// could compute meanwhile. What the others spent above it they waited for nodes still computing.
+// What overlapping hides is exposed_seconds without exchange_ready less those with it.
 struct exchange_stats {
-    double busy_seconds; // of the communication thread with this node's buckets, waiting apart
-    double
-        exposed_seconds; // that exchange_finish kept the caller, from when the last node was ready
-    double wait_seconds; // that exchange_finish waited for nodes still computing
+    double busy_seconds;    // processor time of the communication thread, from begin to finish
+    double exposed_seconds; // the same on every node
+    double wait_seconds;    // exposed and wait: of all exchanges but the last, for which nodes do
+                            // not know of each other yet
 };
 
 struct exchange;
