@@ -35,9 +35,10 @@ struct exchange_config {
 };
 
 struct exchange_stats {
-    double busy_seconds;    // of the communication thread with this node's buckets, waiting apart
-    double exposed_seconds; // that exchange_finish kept the caller, from when the last node was ready
-    double wait_seconds;    // that exchange_finish waited for nodes still computing
+    double busy_seconds; // of the communication thread with this node's buckets, waiting apart
+    double
+        exposed_seconds; // that exchange_finish kept the caller, from when the last node was ready
+    double wait_seconds; // that exchange_finish waited for nodes still computing
 };
 
 struct exchange;

@@ -12,8 +12,8 @@
 
 struct launch_config {
     const struct cluster *cluster;
-    char *const *argv; // of this program, NULL at the end; handed to every node unchanged
-    const char *ssh;   // command to reach other hosts; NULL: "ssh"
+    char *const *argv;      // of this program, NULL at the end; handed to every node unchanged
+    const char *ssh;        // command to reach other hosts; NULL: "ssh"
     double timeout_seconds; // for reaching a host
 };
 
