@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 #include "base/option.h"
+#include "emulate/emulate.h"
+#include "launch/launch.h"
 #include "stannis/stannis.h"
 #include "verb.h"
 
-static const struct verb *const verbs[] = {&verb_train, &verb_eval, &verb_predict, &verb_bench,
-                                           &verb_models};
+static const struct verb *const verbs[] = {&verb_train, &verb_eval,   &verb_predict,
+                                           &verb_bench, &verb_models, &verb_emulate};
 enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]) };
 
 static void print_help(void)
@@ -81,6 +83,15 @@ static void start_with_short_spins(char **argv)
     }
 }
 
+// As one of several nodes: bound to the launcher, and in our share of the CPUs before there are
+// threads. Nothing of it outside of a launcher.
+static enum stn_status take_place(void)
+{
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    launch_attach();
+    return rank ? emulate_join(atoi(rank)) : STN_OK;
+}
+
 static enum stn_status dispatch(int argc, char **argv)
 {
     if (argc < 2) {
@@ -102,7 +113,8 @@ static enum stn_status dispatch(int argc, char **argv)
     if (verb->computes) {
         start_with_short_spins(argv);
     }
-    return verb->run(argc - 1, argv + 1);
+    enum stn_status status = take_place();
+    return status == STN_OK ? verb->run(argc - 1, argv + 1) : status;
 }
 
 int main(int argc, char **argv)
