@@ -72,20 +72,3 @@ void plan_mixture_at(const int64_t counts[], int sources, int64_t position, int6
         taken[i] = plan_mixture_next(&cut, counts[i]);
     }
 }
-
-int64_t plan_mixture_most(const int64_t counts[], int sources, int source, int64_t length)
-{
-    int64_t total = 0, filled = 0;
-    for (int i = 0; i < sources; i++) {
-        total += counts[i];
-        filled += counts[i] > 0;
-    }
-    int64_t count = counts[source];
-    if (count == 0 || filled == 1) {
-        return count < length ? count : length;
-    }
-    int64_t most =
-        1 + (int64_t)((plan_wide)count * (plan_wide)(length + filled - 2) / (plan_wide)total);
-    most = most < length ? most : length;
-    return most < count ? most : count;
-}

@@ -22,10 +22,6 @@ __extension__ typedef unsigned __int128 plan_wide;
 // grows.
 void plan_mixture_at(const int64_t counts[], int sources, int64_t position, int64_t taken[]);
 
-// No `length` samples in a row hold more than this of `source`: its proportion of them and twice the
-// bound above. What a node with private data needs room for in a step.
-int64_t plan_mixture_most(const int64_t counts[], int sources, int source, int64_t length);
-
 // plan_mixture_at for whoever keeps the result elsewhere: find the cut, then ask for the sources
 // one after the other, from the first to the last.
 struct plan_mixture_cut {

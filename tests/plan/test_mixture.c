@@ -104,31 +104,6 @@ static void test_large_counts_stay_exact(void **state)
     }
 }
 
-// Never exceeded, and not by much more than what happens.
-static void test_most_in_a_row(void **state)
-{
-    (void)state;
-    struct base_random random = base_random_from(3);
-    for (int n = 0; n < CASES / 10; n++) {
-        struct mixture m = mixture_random(&random, 60);
-        int64_t length = 1 + (int64_t)base_random_below(&random, 40);
-        int64_t most[SOURCES_MAX] = {0};
-        for (int64_t begin = 0; begin + length <= m.total; begin++) {
-            int64_t from[SOURCES_MAX], to[SOURCES_MAX];
-            plan_mixture_at(m.counts, m.sources, begin, from);
-            plan_mixture_at(m.counts, m.sources, begin + length, to);
-            for (int i = 0; i < m.sources; i++) {
-                most[i] = to[i] - from[i] > most[i] ? to[i] - from[i] : most[i];
-            }
-        }
-        for (int i = 0; i < m.sources; i++) {
-            int64_t bound = plan_mixture_most(m.counts, m.sources, i, length);
-            assert_true(most[i] <= bound);
-            assert_true(bound <= most[i] + 1 + m.sources || length > m.total);
-        }
-    }
-}
-
 static void test_ends(void **state)
 {
     (void)state;
