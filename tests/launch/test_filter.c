@@ -82,8 +82,7 @@ static void what_mpirun_says_does_not(void **state)
         "one\n\r 40 %" DASHES "Primary job  terminated normally, but 1 process returned\n"
         "a non-zero exit code. Per user-direction, the job has been aborted.\n" DASHES
         "two\n" DASHES "mpirun noticed that process rank 12 with PID 0 on node vm exited on signal "
-                       "9 (Killed).\n" DASHES
-        "[vm:06862] 1 more process has sent help message help-mpi.txt\n"
+        "9 (Killed).\n" DASHES "[vm:06862] 1 more process has sent help message help-mpi.txt\n"
         "three\rmpirun: Forwarding signal 10 to job\nfour\n2 total processes failed to start\n",
         "one\n\r 40 %two\nthree\rfour\n");
     int rank, number;

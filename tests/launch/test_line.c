@@ -37,10 +37,11 @@ static void assert_line(const struct cluster *cluster, const char *ssh, const ch
         .cluster = cluster, .argv = argv_train, .ssh = ssh, .timeout_seconds = 4.5};
     char expected[3 * PATH_MAX], *line;
     assert_int_equal(launch_line(&config, &line), STN_OK);
-    snprintf(expected, sizeof(expected),
-             "mpirun%s --oversubscribe --bind-to none --mca pml ob1 %s -x STANNIS_TERMINAL -x "
-             "OMP_PROC_BIND -np %d %s train --data 'folder:my photos'",
-             geteuid() == 0 ? " --allow-run-as-root" : "", middle, cluster->count, program);
+    snprintf(
+        expected, sizeof(expected),
+        "mpirun%s --oversubscribe --bind-to none --mca pml ob1 %s -x STANNIS_TERMINAL=80x24 -x "
+        "OMP_PROC_BIND=false -np %d %s train --data 'folder:my photos'",
+        geteuid() == 0 ? " --allow-run-as-root" : "", middle, cluster->count, program);
     assert_string_equal(line, expected);
     free(line);
 }
