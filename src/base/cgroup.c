@@ -182,7 +182,9 @@ static const char *below_mount(const struct mount *mount, const char *group)
 static bool group_dir(const char *root, const struct mount *mount, const char *group, char *dir,
                       size_t size, size_t *top)
 {
-    int length = snprintf(dir, size, "%s%s%s", root, mount->point, below_mount(mount, group));
+    const char *below = below_mount(mount, group);
+    int length =
+        snprintf(dir, size, "%s%s%s", root, mount->point, strcmp(below, "/") == 0 ? "" : below);
     *top = strlen(root) + strlen(mount->point);
     return length >= 0 && (size_t)length < size;
 }

@@ -8,10 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char name_letters[] =
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-static const char host_letters[] =
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-@";
+static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
 
 enum stn_status cluster_fail(const struct cluster_build *build, const char *format, ...)
 {
@@ -33,18 +30,25 @@ static enum stn_status fail_memory(const struct cluster_build *build)
 }
 
 // A leading dash would be an option to ssh and mpirun.
-static bool is_word(const char *text, const char *letters)
+static bool is_word(const char *text, size_t length)
 {
-    return *text && *text != '-' && text[strspn(text, letters)] == '\0';
+    return length > 0 && *text != '-' && strspn(text, letters) >= length;
+}
+
+// [USER@]HOST
+static bool is_host(const char *text)
+{
+    const char *at = strchr(text, '@'), *host = at ? at + 1 : text;
+    return (!at || is_word(text, (size_t)(at - text))) && is_word(host, strlen(host));
 }
 
 static enum stn_status check_texts(const struct cluster_build *build,
                                    const struct cluster_node *node)
 {
-    if (node->host && !is_word(node->host, host_letters)) {
+    if (node->host && !is_host(node->host)) {
         return cluster_fail(build, "host: '%.80s': expected a host's name or address", node->host);
     }
-    if (node->name && !is_word(node->name, name_letters)) {
+    if (node->name && !is_word(node->name, strlen(node->name))) {
         return cluster_fail(build, "name: '%.80s': expected letters, digits, '.', '_' and '-'",
                             node->name);
     }
@@ -55,12 +59,11 @@ static enum stn_status check_texts(const struct cluster_build *build,
 static void default_name(const struct cluster_node *node, char *name, size_t size)
 {
     if (node->host) {
-        const char *at = strrchr(node->host, '@');
+        const char *at = strchr(node->host, '@');
         snprintf(name, size, "%s", at ? at + 1 : node->host);
-    } else if (gethostname(name, size) != 0 || !is_word(name, name_letters)) {
+    } else if (gethostname(name, size - 1) != 0 || !is_word(name, strlen(name))) {
         snprintf(name, size, "localhost");
     }
-    name[size - 1] = '\0';
 }
 
 // The arena gives nothing back: doubling wastes no more than what is used in the end.
@@ -114,7 +117,7 @@ enum stn_status cluster_build_add(struct cluster_build *build, const struct clus
     if (count > CLUSTER_NODES_MAX - build->cluster.count) {
         return cluster_fail(build, "more than %d nodes", CLUSTER_NODES_MAX);
     }
-    char base[256], name[sizeof(base) + 16];
+    char base[256] = "", name[sizeof(base) + 16];
     default_name(node, base, sizeof(base));
     if (node->name) {
         snprintf(base, sizeof(base), "%s", node->name);

@@ -97,6 +97,7 @@ static void pass(struct launch_filter *filter, const char *data, size_t bytes)
         filter->node_failed = filter->error_matched == strlen(error_mark);
     }
     if (bytes > 0) {
+        filter->last = data[bytes - 1];
         filter->pass(filter->context, data, bytes);
     }
 }
@@ -127,7 +128,8 @@ static void feed_node(struct launch_filter *filter, char c)
 {
     filter->held[filter->held_bytes++] = c;
     while (filter->held_bytes > 0) {
-        enum verdict verdict = judge(filter->held, filter->held_bytes);
+        bool escape = filter->last == '\033'; // then a bracket is part of a terminal's control
+        enum verdict verdict = escape ? OF_NODE : judge(filter->held, filter->held_bytes);
         if (verdict == OF_NODE ||
             (verdict == UNDECIDED && filter->held_bytes == sizeof(filter->held))) {
             pass_held(filter, 1);

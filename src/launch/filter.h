@@ -20,6 +20,7 @@ struct launch_filter {
     enum { LAUNCH_FILTER_NODE, LAUNCH_FILTER_NOTICE, LAUNCH_FILTER_BANNER } state;
     char held[160]; // NODE: may be the beginning of a text of mpirun. BANNER: the last line so far
     size_t held_bytes;
+    char last;            // byte that passed
     size_t error_matched; // characters of "stannis: error: " that passed last
 };
 

@@ -86,14 +86,14 @@ static void add_hosts(const struct launch_config *config, struct launch_words *w
     free(list);
 }
 
-// Locally nodes inherit the environment; this is for those on other hosts.
+// Nodes of this machine inherit the environment; this is for those on other hosts, and for a line that somebody copies.
 static void add_exports(struct launch_words *words)
 {
     for (char **entry = environ; *entry; entry++) {
         for (size_t i = 0; i < sizeof(exported) / sizeof(exported[0]); i++) {
             if (strncmp(*entry, exported[i], strlen(exported[i])) == 0) {
                 launch_words_add(words, "-x");
-                launch_words_add(words, "%.*s", (int)strcspn(*entry, "="), *entry);
+                launch_words_add(words, "%s", *entry);
             }
         }
     }

@@ -197,7 +197,8 @@ static void catch_signals(void)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGUSR1, &action, NULL); // what our launcher sends: mpirun would not pass on the others
+    sigaction(SIGUSR1, &action,
+              NULL); // what our launcher sends: mpirun would not pass on the others
     // A reader of our output that goes away must not end the training.
     signal(SIGPIPE, SIG_IGN);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/option.h"
+#include "comm/comm.h"
 #include "emulate/emulate.h"
 #include "launch/launch.h"
 #include "stannis/stannis.h"
@@ -87,9 +88,9 @@ static void start_with_short_spins(char **argv)
 // threads. Nothing of it outside of a launcher.
 static enum stn_status take_place(void)
 {
-    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    struct comm_launch launch = comm_launch_detect();
     launch_attach();
-    return rank ? emulate_join(atoi(rank)) : STN_OK;
+    return launch.launched ? emulate_join(launch.rank) : STN_OK;
 }
 
 static enum stn_status dispatch(int argc, char **argv)
