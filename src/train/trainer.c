@@ -357,6 +357,8 @@ static enum stn_status open_exchange(struct trainer *t)
             .gradient_count = nn_net_parameter_count(net),
             .statistics = nn_net_buffer_sums(net),
             .statistic_count = nn_net_buffer_count(net),
+            .exact = t->meta.config.exact,
+            .threads = t->engine.threads,
             .wire = t->meta.config.wire == STN_WIRE_FP16 ? EXCHANGE_FP16 : EXCHANGE_FP32,
             .weights = weights,
         };
