@@ -133,7 +133,7 @@ static enum stn_status open_network(struct evaluator *v, const struct stn_eval_c
         .inference = true,
     };
     enum stn_status status =
-        train_engine_open(config->backend, config->threads, 0, &net, &v->engine);
+        train_engine_open(config->backend, config->threads, 0, 0, &net, &v->engine);
     return status ? status : checkpoint_load(v->checkpoint, v->engine.net, NULL);
 }
 

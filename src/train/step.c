@@ -82,7 +82,6 @@ enum stn_status train_step(struct trainer *t, struct train_step *out)
 {
     struct train_progress *progress = &t->meta.progress;
     struct nn_net *net = t->engine.net;
-    train_feed_set_split(&t->feed, train_splits_at(&t->splits, progress->step));
     const struct train_feed_step step = train_feed_begin_step(&t->feed);
     comm_set_phase(t->nodes.comm, progress->step + 1, "computing");
     *out =
