@@ -46,8 +46,8 @@ NETS = {
     "shufflenet_v2_x1_0": lambda classes: zoo.shufflenet_v2_x1_0(num_classes=classes),
     "squeezenet1_0": lambda classes: zoo.squeezenet1_0(num_classes=classes),
     "squeezenet1_1": lambda classes: zoo.squeezenet1_1(num_classes=classes),
-    "vgg16": lambda classes: zoo.vgg16(num_classes=classes),
-    "vgg16_bn": lambda classes: zoo.vgg16_bn(num_classes=classes),
+    "vgg16": lambda classes: zoo.vgg16(num_classes=classes, init_weights=False),
+    "vgg16_bn": lambda classes: zoo.vgg16_bn(num_classes=classes, init_weights=False),
 }
 
 
@@ -73,7 +73,7 @@ CASES = [
     Case("densenet121", 75, 10, 3, 0.1, 1),
     Case("densenet121", 224, 10, 2, 0.0, 1),
     Case("inception_v3", 75, 10, 16, 0.1, 1),
-    Case("inception_v3", 299, 10, 2, 0.0, 1),
+    Case("inception_v3", 299, 10, 1, 0.0, 1),
     Case("mobilenet_v2", 64, 10, 4, 0.0, 1),
     Case("mobilenet_v2", 75, 10, 3, 0.1, 1),
     Case("mobilenet_v2", 224, 1000, 2, 0.0, 1),
@@ -168,6 +168,7 @@ def value_range(name, shape, in_batchnorm):
     return 0.5, 1.5  # BatchNorm's weight
 
 
+@functools.lru_cache(maxsize=None)
 def fill(seed, name, shape, in_batchnorm=False):
     return torch.from_numpy(uniform(seed, name, shape, *value_range(name, shape, in_batchnorm)))
 
@@ -379,9 +380,13 @@ def forward(case, dtype, nudged, gaps=None):
 
 
 def turned(case, name, shape, index, number):
-    """The first weight of a filter, moved: enough to part two of its channel's values."""
-    weights = fill(case.seed, name, shape)
-    return float(np.float32(weights[index].flatten()[0].item() + 1e-3 * number))
+    """A weight of a filter, moved: enough to part two of its channel's values.
+
+    Another one each time, as its input channel may be dead.
+    """
+    each = int(np.prod(shape[1:]))
+    at = index * each + 7 * number % each
+    return (name, at), float(np.float32(fill(case.seed, name, shape).view(-1)[at].item() + 1e-3))
 
 
 def nudge(case):
@@ -395,8 +400,8 @@ def nudge(case):
             break
         for layer, index in made.ties:
             name = layer + ".weight"
-            each = int(np.prod(shapes[name][1:]))
-            weights[name, index * each] = turned(case, name, shapes[name], index, number)
+            key, value = turned(case, name, shapes[name], index, number)
+            weights[key] = value
     return {**weights, **made.biases}
 
 

@@ -310,7 +310,9 @@ static int list_scenarios(struct scenario *scenarios)
     return count;
 }
 
-int main(void)
+// `test_golden [PATTERN]`: cases whose name matches, or those at small sizes, which even the
+// sanitizers get through in reasonable time.
+int main(int argc, char **argv)
 {
     static struct scenario scenarios[CASES_MAX];
     // cmocka skips the entries that stay empty.
@@ -323,6 +325,11 @@ int main(void)
     for (int i = 0; i < count; i++) {
         tests[i + 1] = (struct CMUnitTest){
             .name = scenarios[i].name, .test_func = test_case, .initial_state = &scenarios[i]};
+    }
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    } else {
+        cmocka_set_skip_filter(DEFAULT_SIZES);
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
