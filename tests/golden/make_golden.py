@@ -260,6 +260,10 @@ def kink_distance(name, x):
     return x.abs() if name == "relu" else torch.minimum(x.abs(), (x - 6).abs())
 
 
+class Tied(Exception):
+    """A pooling has found equals: what comes after it will be another network's."""
+
+
 class Nudge:
     """Shifts biases while a float64 network runs, so that activations keep a gap to their kinks.
 
@@ -288,9 +292,11 @@ class Nudge:
 
     def find_ties(self, index, x, pool):
         filters = getattr(x, "filters", None)
-        if filters and not self.ties:
+        if filters:
             close = (pool_gaps(x, pool) < self.gaps[index]).transpose(0, 1).flatten(1).any(dim=1)
             self.ties = [filters[c] for c in close.nonzero().flatten().tolist()]
+        if self.ties:
+            raise Tied
 
     def shifted(self, index, kind, x):
         if self.last is None:  # sums of poolings: there is no bias to shift
@@ -374,7 +380,8 @@ def inputs(case, dtype):
 def forward(case, dtype, nudged, gaps=None):
     """A training pass without gradients: what the activations saw."""
     module = build(case, dtype, nudged)
-    with torch.no_grad(), Kinks(Nudge(module, gaps) if gaps else None).watching() as kinks:
+    kinks = Kinks(Nudge(module, gaps) if gaps else None)
+    with torch.no_grad(), kinks.watching(), contextlib.suppress(Tied):
         module.train()(inputs(case, dtype)[0])
     return kinks
 
