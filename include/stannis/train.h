@@ -39,6 +39,7 @@ struct stn_train_config {
     double lr, momentum, weight_decay, warmup_epochs, lr_gamma, lr_step_epochs;
     double label_smoothing;
     bool nesterov;
+    bool exact; // sums over micro-batches do not depend on who computed which
     enum stn_schedule schedule;
     enum stn_augment augment;
     uint64_t seed;

@@ -162,7 +162,9 @@ static enum stn_status run_and_wait(struct comm *comm,
 
 static void node_free(struct comm *comm)
 {
-    comm_liveness_fini(comm);
+    comm_process_stop(comm);
+    free(comm->processes);
+    free(comm->peers);
     pthread_cond_destroy(&comm->done);
     pthread_cond_destroy(&comm->work);
     pthread_mutex_destroy(&comm->mutex);
@@ -188,7 +190,11 @@ static enum stn_status node_create(struct comm_transport *transport, double time
     int size = transport ? transport->size : 1;
     struct comm *comm = calloc(1, sizeof(*comm));
     char(*names)[COMM_NAME_BYTES] = calloc((size_t)size, sizeof(*names));
-    if (!comm || !names) {
+    struct comm_peer *peers = calloc((size_t)size, sizeof(*peers));
+    struct pollfd *processes = calloc((size_t)size, sizeof(*processes));
+    if (!comm || !names || !peers || !processes) {
+        free(processes);
+        free(peers);
         free(names);
         free(comm);
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for a cluster of %d nodes", size);
@@ -198,19 +204,16 @@ static enum stn_status node_create(struct comm_transport *transport, double time
     comm->size = size;
     comm->timeout_ns = (int64_t)(timeout_seconds * 1e9);
     comm->names = names;
+    comm->peers = peers;
+    comm->processes = processes;
     comm->step = -1;
     atomic_init(&comm->lost, -1);
     locks_init(comm);
     for (int i = 0; i < size; i++) {
         snprintf(names[i], sizeof(names[i]), "node %d", i);
+        processes[i] = (struct pollfd){.fd = -1, .events = POLLIN};
     }
-    enum stn_status status = STN_OK;
-    if (transport) {
-        status = comm_liveness_init(comm);
-    }
-    if (status == STN_OK && transport) {
-        status = thread_start(comm);
-    }
+    enum stn_status status = transport ? thread_start(comm) : STN_OK;
     if (status != STN_OK) {
         node_free(comm);
         return status;

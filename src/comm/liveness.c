@@ -1,27 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signs of life: every node tells node 0 what it does, and node 0 everyone, a few times within the
 // time-out. Node 0 notices who is silent, the others whether node 0 is; the end of a process on the
-// own machine is noticed at once. Who notices tells the lowest living node, which writes the line
+// own machine (process.c) is noticed at once. Who notices tells the lowest living node, which writes the line
 // and tells everyone. The communication thread speaks, so a node that computes for minutes lives.
 //
 // Silence counts only while we were awake ourselves: who was stopped accuses nobody on waking.
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "comm/node.h"
 
 static const int64_t look_ns = 10000000;           // between looks for signs of others
-static const int64_t process_ns = 100000000;       // between looks at their processes
 static const int64_t news_ns = 100000000;          // between signs when there is much news
 static const int64_t interval_max_ns = 2000000000; // between signs when there is none
 static const int64_t left_grace_ns = 300000000; // what a node sent before it left is here by then
+static const int64_t report_ns = 1000000000;    // for another node to report a loss
 enum { INTERVALS_IN_TIMEOUT = 6 };
 
 static int64_t interval_ns(const struct comm *comm)
@@ -37,25 +32,11 @@ static bool is_watched(const struct comm *comm, int peer)
 
 // ---- losing a node ------------------------------------------------------------------------------
 
-static bool process_is_gone(struct comm *comm, int rank)
-{
-    const struct comm_transport_ops *ops = comm->transport->ops;
-    struct comm_peer *peer = &comm->peers[rank];
-    struct pollfd end = {.fd = peer->pidfd, .events = POLLIN};
-    if (!peer->gone && peer->pidfd >= 0) {
-        peer->gone = poll(&end, 1, 0) == 1;
-    }
-    if (!peer->gone && ops->is_gone) {
-        peer->gone = ops->is_gone(comm->transport, rank);
-    }
-    return peer->gone;
-}
-
 // The lowest living node, but for `lost`.
 static int reporter(struct comm *comm, int lost)
 {
     for (int i = 0; i < comm->rank; i++) {
-        if (i != lost && !process_is_gone(comm, i)) {
+        if (i != lost && !comm_process_is_gone(comm, i)) {
             return i;
         }
     }
@@ -80,8 +61,9 @@ static void report(struct comm *comm, int lost, enum comm_loss loss)
     pthread_mutex_lock(&comm->mutex);
     memcpy(name, comm->names[lost], sizeof(name));
     pthread_mutex_unlock(&comm->mutex);
+    const char *what = strncmp(name, "node ", 5) == 0 ? "" : "node "; // until named
     enum stn_status status =
-        stn_fail(STN_ERR_NODE_LOST, "node %s was lost%s: %s", name, where, why);
+        stn_fail(STN_ERR_NODE_LOST, "%s%s was lost%s: %s", what, name, where, why);
     (void)status; // every wait returns it
 }
 
@@ -94,27 +76,49 @@ static void notify(struct comm *comm, int peer)
     (void)status;
 }
 
+static void lost_now(struct comm *comm, int lost)
+{
+    if (comm->transport->ops->give_up) {
+        comm->transport->ops->give_up(comm->transport);
+    }
+    atomic_store(&comm->lost, lost);
+}
+
+// Not ours to report: who is to do it learns of it, and has time to. mpirun ends everybody at once
+// when a second process ends, so nobody leaves before the line is written.
+static void suspect(struct comm *comm, int lost, int first)
+{
+    if (comm->suspected_ns == 0) {
+        comm->suspected_ns = base_clock_ns();
+        notify(comm, first);
+    } else if (base_clock_ns() - comm->suspected_ns > report_ns) {
+        lost_now(comm, lost);
+    }
+}
+
+// Called again and again while the reason lasts.
 static void lose(struct comm *comm, int lost, enum comm_loss loss, bool reported)
 {
     if (atomic_load(&comm->lost) >= 0) {
         return;
     }
     int first = reporter(comm, lost);
-    bool ours = first == comm->rank && lost != comm->rank;
     comm->notice = (struct comm_sign){
-        .kind = COMM_SIGN_LOST, .lost = lost, .loss = (int32_t)loss, .reported = ours || reported};
-    if (ours && !reported) {
+        .kind = COMM_SIGN_LOST, .lost = lost, .loss = (int32_t)loss, .reported = reported};
+    if (reported) {
+        lost_now(comm, lost);
+    } else if (first != comm->rank) {
+        suspect(comm, lost, first);
+    } else {
         report(comm, lost, loss);
-    }
-    for (int i = 0; i < comm->size && !reported; i++) {
-        if (i != comm->rank && (ours || i == first)) {
-            notify(comm, i);
+        comm->notice.reported = true;
+        for (int i = 0; i < comm->size; i++) {
+            if (i != comm->rank) {
+                notify(comm, i);
+            }
         }
+        lost_now(comm, lost);
     }
-    if (comm->transport->ops->give_up) {
-        comm->transport->ops->give_up(comm->transport);
-    }
-    atomic_store(&comm->lost, lost);
 }
 
 // ---- signs --------------------------------------------------------------------------------------
@@ -152,7 +156,9 @@ static void look(struct comm *comm, int rank)
     while (done && atomic_load(&comm->lost) < 0) {
         if (transport->ops->test(transport, &comm->peers[rank].receive, &done) != STN_OK) {
             lose(comm, rank, COMM_LOSS_GONE, false);
-        } else if (done) {
+            return;
+        }
+        if (done) {
             take(comm, rank);
             listen_to(comm, rank);
         }
@@ -209,15 +215,10 @@ static void speak(struct comm *comm, int64_t now_ns)
     }
 }
 
-static void check_processes(struct comm *comm, int64_t now_ns)
+static void check_processes(struct comm *comm)
 {
-    if (now_ns - comm->checked_ns < process_ns) {
-        return;
-    }
-    comm->checked_ns = now_ns;
     for (int i = 0; i < comm->size; i++) {
-        if (i != comm->rank && process_is_gone(comm, i)) {
-            look(comm, i); // it may have told us of a loss before it went
+        if (i != comm->rank && comm_process_is_gone(comm, i)) {
             lose(comm, i, COMM_LOSS_GONE, false);
         }
     }
@@ -239,15 +240,18 @@ static void check_silence(struct comm *comm, int64_t passed_ns)
 enum stn_status comm_liveness_tick(struct comm *comm)
 {
     int64_t now_ns = base_clock_ns(), passed_ns = now_ns - comm->looked_ns;
-    if (comm->listening && atomic_load(&comm->lost) < 0 && passed_ns >= look_ns) {
+    bool due = passed_ns >= look_ns || comm->alarm;
+    if (comm->listening && atomic_load(&comm->lost) < 0 && due) {
         comm->looked_ns = now_ns;
+        comm->alarm = false;
+        comm_process_sleep(comm, 0); // before looking, so that we know the last words of the gone
         for (int i = 0; i < comm->size; i++) {
             if (i != comm->rank) {
                 look(comm, i);
             }
         }
         check_silence(comm, passed_ns);
-        check_processes(comm, now_ns);
+        check_processes(comm);
         speak(comm, now_ns);
     }
     return atomic_load(&comm->lost) < 0 ? STN_OK : STN_ERR_NODE_LOST;
@@ -288,78 +292,14 @@ enum stn_status comm_liveness_leave(struct comm *comm)
     return status;
 }
 
-// ---- who is on this machine ---------------------------------------------------------------------
-
-struct identity {
-    char boot[40];      // of the running kernel
-    uint64_t pid_space; // namespace in which pid counts
-    int64_t pid;
-};
-
-static void identify(struct identity *self)
-{
-    memset(self, 0, sizeof(*self));
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (file) {
-        if (!fgets(self->boot, sizeof(self->boot), file)) {
-            self->boot[0] = 0;
-        }
-        fclose(file);
-    }
-    struct stat space;
-    self->pid_space = stat("/proc/self/ns/pid", &space) == 0 ? space.st_ino : 0;
-    self->pid = getpid();
-}
-
-static bool is_neighbour(const struct identity *self, const struct identity *other)
-{
-    return self->boot[0] && self->pid_space && memcmp(self->boot, other->boot, 40) == 0 &&
-           self->pid_space == other->pid_space && self->pid != other->pid;
-}
-
 enum stn_status comm_liveness_start(struct comm *comm)
 {
-    comm->looked_ns = comm->spoke_ns = comm->checked_ns = base_clock_ns();
+    comm->looked_ns = comm->spoke_ns = base_clock_ns();
     for (int i = 0; i < comm->size; i++) {
         if (i != comm->rank) {
             listen_to(comm, i);
         }
     }
     comm->listening = true;
-    struct identity self, *all = calloc((size_t)comm->size, sizeof(*all));
-    if (!all) {
-        return stn_fail(STN_ERR_NO_MEMORY, "no memory for a cluster of %d nodes", comm->size);
-    }
-    identify(&self);
-    enum stn_status status =
-        comm_collective_all_gather(comm, COMM_CONTROL, &self, sizeof(self), all);
-    for (int i = 0; status == STN_OK && i < comm->size; i++) {
-        if (is_neighbour(&self, &all[i])) {
-            comm->peers[i].pidfd = (int)syscall(SYS_pidfd_open, (pid_t)all[i].pid, 0);
-        }
-    }
-    free(all);
-    return status;
-}
-
-enum stn_status comm_liveness_init(struct comm *comm)
-{
-    comm->peers = calloc((size_t)comm->size, sizeof(*comm->peers));
-    if (!comm->peers) {
-        return stn_fail(STN_ERR_NO_MEMORY, "no memory for a cluster of %d nodes", comm->size);
-    }
-    for (int i = 0; i < comm->size; i++) {
-        comm->peers[i].pidfd = -1;
-    }
-    return STN_OK;
-}
-
-void comm_liveness_fini(struct comm *comm)
-{
-    for (int i = 0; comm->peers && i < comm->size; i++) {
-        if (comm->peers[i].pidfd >= 0) {
-            close(comm->peers[i].pidfd);
-        }
-    }
-    free(comm->peers);
+    return comm_process_start(comm);
 }

@@ -3,11 +3,13 @@
 //
 //     comm.c        opening and closing, jobs and the thread that runs them
 //     wait.c        transfers, and how a node sleeps until they are done
+//     process.c     which nodes are processes of this machine, and whether they have ended
 //     liveness.c    signs of life, and what follows when they stay away
 //     collective.c  broadcast and gather, as jobs
 #ifndef COMM_NODE_H
 #define COMM_NODE_H
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -38,7 +40,6 @@ struct comm_peer {
     bool gone;         // its process has ended
     int64_t silent_ns; // since its last sign, while we were awake
     int64_t left_ns;   // when it said that it leaves; 0: it has not
-    int pidfd;         // of its process, if that is on this machine; else −1
 };
 
 struct comm {
@@ -61,14 +62,16 @@ struct comm {
     pthread_t thread;
 
     // The communication thread's own.
-    struct comm_peer *peers; // [size]
-    struct comm_sign notice; // of a loss
-    bool listening;          // to signs of life
-    int transfers;           // begun and not yet finished
-    int64_t moved_ns;        // when something last began or arrived
-    int64_t looked_ns;       // when signs of life were last looked at
-    int64_t spoke_ns;        // when they were last sent
-    int64_t checked_ns;      // when processes of this machine were last looked at
+    struct comm_peer *peers;  // [size]
+    struct comm_sign notice;  // of a loss
+    int64_t suspected_ns;     // when a loss was noticed that another node is to report; 0: none
+    bool listening;           // to signs of life
+    int transfers;            // begun and not yet finished
+    int64_t moved_ns;         // when something last began or arrived
+    int64_t looked_ns;        // when signs of life were last looked at
+    int64_t spoke_ns;         // when they were last sent
+    bool alarm;               // something has happened that cannot wait for the next look
+    struct pollfd *processes; // [size] of the nodes on this machine; fd −1: elsewhere, or gone
 };
 
 // wait.c
@@ -78,10 +81,16 @@ int64_t comm_wait_pause_ns(const struct comm *comm);
 // One such sleep, and what is due meanwhile: ERR_NODE_LOST once somebody is lost.
 STN_MUST_CHECK enum stn_status comm_wait_pause(struct comm *comm);
 
-// liveness.c; all but init and fini on the communication thread.
-STN_MUST_CHECK enum stn_status comm_liveness_init(struct comm *comm);
-void comm_liveness_fini(struct comm *comm);
-// Begins to listen, and learns which nodes are processes of this machine. Every node does it.
+// process.c: learns which nodes are processes of this machine. Every node does it.
+STN_MUST_CHECK enum stn_status comm_process_start(struct comm *comm);
+void comm_process_stop(struct comm *comm);
+// Sleeps; the end of a process ends the sleep, and raises the alarm.
+void comm_process_sleep(struct comm *comm, int64_t pause_ns);
+// As of the last sleep.
+bool comm_process_is_gone(struct comm *comm, int rank);
+
+// liveness.c, on the communication thread.
+// Begins to listen to the others. Every node does it.
 STN_MUST_CHECK enum stn_status comm_liveness_start(struct comm *comm);
 // Sends and takes signs of life where due; ERR_NODE_LOST once somebody is lost.
 STN_MUST_CHECK enum stn_status comm_liveness_tick(struct comm *comm);

@@ -3,12 +3,11 @@
 // lasted: it notices the end with an eighth of delay at most, and one that lasts costs next to
 // nothing. Runs on the communication thread.
 #include <assert.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "comm/node.h"
 
-enum { PAUSE_MIN_NS = 20000, PAUSE_MAX_NS = 1500000, PAUSE_SHARE = 8 };
+enum { PAUSE_MIN_NS = 20000, PAUSE_MAX_NS = 2000000, PAUSE_SHARE = 8 };
 
 void comm_wait_moved(struct comm *comm)
 {
@@ -23,8 +22,7 @@ int64_t comm_wait_pause_ns(const struct comm *comm)
 
 enum stn_status comm_wait_pause(struct comm *comm)
 {
-    struct timespec pause = {.tv_nsec = comm_wait_pause_ns(comm)};
-    nanosleep(&pause, NULL);
+    comm_process_sleep(comm, comm_wait_pause_ns(comm));
     return comm_liveness_tick(comm);
 }
 

@@ -29,13 +29,29 @@ static void bucket_init(struct exchange *exchange, int i, size_t largest, size_t
     bucket->count = is_tail ? exchange->statistic_count + (size_t)exchange->nodes : count;
 }
 
-static bool bucket_alloc(struct exchange *exchange, struct exchange_bucket *bucket, bool half)
+// Where the carry of a bucket's data lies. The tail is a copy of the statistics, and more.
+static void bucket_set_format(struct exchange *exchange, struct exchange_bucket *bucket,
+                              const struct exchange_config *config)
+{
+    bool is_tail = bucket->kind == COMM_STATISTICS;
+    if (config->wire == EXCHANGE_FP16) {
+        bucket->format = is_tail ? EXCHANGE_PLAIN : EXCHANGE_HALF;
+    } else if (config->exact) {
+        bucket->format = EXCHANGE_EXACT;
+        bucket->carry = is_tail
+                            ? exchange->tail_carry
+                            : exchange->gradient_carry.sums + (bucket->data - exchange->gradients);
+    }
+}
+
+static bool bucket_alloc(struct exchange *exchange, struct exchange_bucket *bucket)
 {
     bool own = bucket->owner == exchange->rank;
     size_t sends = own ? (size_t)exchange->nodes - 1 : 1;
     bucket->sends = base_arena_alloc(&exchange->arena, sends * sizeof(*bucket->sends));
-    if (half && bucket->kind == COMM_GRADIENTS) {
-        bucket->wire = base_arena_alloc(&exchange->arena, exchange_wire_bytes(bucket->count, true));
+    if (bucket->format == EXCHANGE_HALF) {
+        bucket->wire =
+            base_arena_alloc(&exchange->arena, exchange_wire_bytes(bucket->count, bucket->format));
         return bucket->sends && bucket->wire;
     }
     return bucket->sends != NULL;
@@ -64,7 +80,7 @@ static bool scratch_alloc(struct exchange *exchange)
         size_t count = exchange->buckets[i].count;
         largest = count > largest ? count : largest;
     }
-    size_t bytes = largest * sizeof(float) + exchange_wire_bytes(0, true);
+    size_t bytes = largest * sizeof(double) + exchange_wire_bytes(0, EXCHANGE_HALF);
     exchange->sum = base_arena_alloc(&exchange->arena, bytes);
     bool complete = exchange->sum != NULL;
     for (int i = 0; i < EXCHANGE_AHEAD && i < exchange->nodes - 1; i++) {
@@ -81,8 +97,10 @@ static bool buckets_alloc(struct exchange *exchange, const struct exchange_confi
     size_t count = exchange_buckets(config->gradient_count, largest) + 1;
     size_t tail_count = config->statistic_count + (size_t)exchange->nodes;
     exchange->tail = base_arena_alloc(&exchange->arena, tail_count * sizeof(*exchange->tail));
+    exchange->tail_carry =
+        base_arena_alloc(&exchange->arena, tail_count * sizeof(*exchange->tail_carry));
     exchange->buckets = base_arena_alloc(&exchange->arena, count * sizeof(*exchange->buckets));
-    if (!exchange->tail || !exchange->buckets) {
+    if (!exchange->tail || !exchange->tail_carry || !exchange->buckets) {
         return false;
     }
     exchange->bucket_count = (int)count;
@@ -93,11 +111,23 @@ static bool buckets_alloc(struct exchange *exchange, const struct exchange_confi
         return false;
     }
     for (int i = 0; i < exchange->bucket_count; i++) {
-        if (!bucket_alloc(exchange, &exchange->buckets[i], config->wire == EXCHANGE_FP16)) {
+        bucket_set_format(exchange, &exchange->buckets[i], config);
+        if (!bucket_alloc(exchange, &exchange->buckets[i])) {
             return false;
         }
     }
     return scratch_alloc(exchange);
+}
+
+static bool carries_alloc(struct exchange *exchange, const struct exchange_config *config)
+{
+    if (!config->exact || config->wire == EXCHANGE_FP16) {
+        return true;
+    }
+    return exchange_carry_alloc(&exchange->gradient_carry, config->gradients,
+                                config->gradient_count) &&
+           exchange_carry_alloc(&exchange->statistic_carry, config->statistics,
+                                config->statistic_count);
 }
 
 enum stn_status exchange_create(const struct exchange_config *config, struct exchange **out)
@@ -113,7 +143,9 @@ enum stn_status exchange_create(const struct exchange_config *config, struct exc
     exchange->statistics = config->statistics;
     exchange->statistic_count = config->statistic_count;
     exchange->collect.run = exchange_collect_run;
-    if (exchange->nodes > 1 && !buckets_alloc(exchange, config)) {
+    exchange->threads = config->threads > 0 ? config->threads : 1;
+    if (!carries_alloc(exchange, config) ||
+        (exchange->nodes > 1 && !buckets_alloc(exchange, config))) {
         exchange_destroy(exchange);
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for exchanging %zu gradients",
                         config->gradient_count);
@@ -144,12 +176,15 @@ void exchange_destroy(struct exchange *exchange)
         enum stn_status status = buckets_wait(exchange);
         (void)status;
     }
+    exchange_carry_free(&exchange->gradient_carry);
+    exchange_carry_free(&exchange->statistic_carry);
     base_arena_fini(&exchange->arena);
     free(exchange);
 }
 
 void exchange_begin(struct exchange *exchange)
 {
+    exchange->kept = false;
     if (exchange->nodes == 1) {
         return;
     }
@@ -158,6 +193,15 @@ void exchange_begin(struct exchange *exchange)
     exchange->status = STN_OK;
     exchange->started = exchange->asked = 0;
     exchange->processor_begin_seconds = comm_processor_seconds(exchange->comm);
+}
+
+void exchange_keep(struct exchange *exchange)
+{
+    if (exchange->gradient_carry.sums) {
+        exchange_carry_take(&exchange->gradient_carry, !exchange->kept, exchange->threads);
+        exchange_carry_take(&exchange->statistic_carry, !exchange->kept, exchange->threads);
+        exchange->kept = true;
+    }
 }
 
 static void submit_next(struct exchange *exchange)
@@ -194,6 +238,10 @@ static void account(struct exchange *exchange, double seconds)
 enum stn_status exchange_finish(struct exchange *exchange)
 {
     if (exchange->nodes == 1) {
+        if (exchange->kept) {
+            exchange_carry_give(&exchange->gradient_carry, exchange->threads);
+            exchange_carry_give(&exchange->statistic_carry, exchange->threads);
+        }
         return STN_OK;
     }
     double begin_seconds = base_clock_seconds();
@@ -201,6 +249,9 @@ enum stn_status exchange_finish(struct exchange *exchange)
     size_t bytes = exchange->statistic_count * sizeof(*exchange->statistics);
     if (bytes > 0) {
         memcpy(exchange->tail, exchange->statistics, bytes);
+    }
+    if (bytes > 0 && exchange->kept) {
+        memcpy(exchange->tail_carry, exchange->statistic_carry.sums, 2 * bytes);
     }
     submit_next(exchange);
     comm_submit(exchange->comm, &exchange->collect);

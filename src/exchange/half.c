@@ -11,22 +11,6 @@
 
 enum { TOP_EXPONENT = 15, SCALE_EXPONENT_MAX = 126 };
 
-int exchange_half_exponent(const float *x, size_t count)
-{
-    float top = 0;
-    for (size_t i = 0; i < count; i++) {
-        float magnitude = fabsf(x[i]);
-        top = magnitude > top ? magnitude : top;
-    }
-    if (top == 0 || !isfinite(top)) {
-        return 0;
-    }
-    int exponent;
-    (void)frexpf(top, &exponent);
-    exponent = TOP_EXPONENT - exponent;
-    return exponent < SCALE_EXPONENT_MAX ? exponent : SCALE_EXPONENT_MAX;
-}
-
 static uint32_t bits_of(float x)
 {
     uint32_t bits;
@@ -39,6 +23,23 @@ static float float_of(uint32_t bits)
     float x;
     memcpy(&x, &bits, sizeof(x));
     return x;
+}
+
+int exchange_half_exponent(const float *x, size_t count)
+{
+    int32_t top_bits = 0; // magnitudes are ordered as their bits are; a NaN is above all
+    for (size_t i = 0; i < count; i++) {
+        int32_t magnitude = (int32_t)(bits_of(x[i]) & 0x7fffffff);
+        top_bits = magnitude > top_bits ? magnitude : top_bits;
+    }
+    float top = float_of((uint32_t)top_bits);
+    if (top == 0 || !isfinite(top)) {
+        return 0;
+    }
+    int exponent;
+    (void)frexpf(top, &exponent);
+    exponent = TOP_EXPONENT - exponent;
+    return exponent < SCALE_EXPONENT_MAX ? exponent : SCALE_EXPONENT_MAX;
 }
 
 // All three cases are computed and one is chosen, so that the compiler can do it for many at once.

@@ -21,21 +21,25 @@ static uint16_t *halves(void *wire)
     return (uint16_t *)((struct wire_head *)wire + 1);
 }
 
-size_t exchange_wire_bytes(size_t count, bool half)
+size_t exchange_wire_bytes(size_t count, enum exchange_format format)
 {
-    return half ? sizeof(struct wire_head) + count * sizeof(uint16_t) : count * sizeof(float);
-}
-
-static size_t wire_bytes(const struct exchange_bucket *bucket)
-{
-    return exchange_wire_bytes(bucket->count, bucket->wire != NULL);
-}
-
-static void *pack(struct exchange_bucket *bucket)
-{
-    if (!bucket->wire) {
-        return bucket->data;
+    switch (format) {
+    case EXCHANGE_PLAIN: break;
+    case EXCHANGE_HALF: return sizeof(struct wire_head) + count * sizeof(uint16_t);
+    case EXCHANGE_EXACT: return count * sizeof(double);
     }
+    return count * sizeof(float);
+}
+
+static size_t contribution_bytes(const struct exchange_bucket *bucket)
+{
+    return exchange_wire_bytes(bucket->count, bucket->format);
+}
+
+// ---- formats ------------------------------------------------------------------------------------
+
+static void *pack_half(struct exchange_bucket *bucket)
+{
     struct wire_head *head = bucket->wire;
     head->exponent = exchange_half_exponent(bucket->data, bucket->count);
     head->pad = 0;
@@ -43,9 +47,51 @@ static void *pack(struct exchange_bucket *bucket)
     return head;
 }
 
-static void unpack(struct exchange_bucket *bucket)
+static void *pack_exact(struct exchange_bucket *bucket)
 {
-    if (bucket->wire) {
+    const float *restrict data = bucket->data;
+    double *restrict carry = bucket->carry;
+    if (!bucket->exchange->kept) {
+        for (size_t i = 0; i < bucket->count; i++) {
+            carry[i] = data[i];
+        }
+        return carry;
+    }
+    for (size_t i = 0; i < bucket->count; i++) {
+        carry[i] += data[i];
+    }
+    return carry;
+}
+
+static void *pack_contribution(struct exchange_bucket *bucket)
+{
+    switch (bucket->format) {
+    case EXCHANGE_PLAIN: break;
+    case EXCHANGE_HALF: return pack_half(bucket);
+    case EXCHANGE_EXACT: return pack_exact(bucket);
+    }
+    return bucket->data;
+}
+
+static void *pack_result(struct exchange_bucket *bucket)
+{
+    return bucket->format == EXCHANGE_HALF ? pack_half(bucket) : bucket->data;
+}
+
+static void *result_place(struct exchange_bucket *bucket)
+{
+    return bucket->format == EXCHANGE_HALF ? bucket->wire : bucket->data;
+}
+
+static size_t result_bytes(const struct exchange_bucket *bucket)
+{
+    return exchange_wire_bytes(bucket->count,
+                               bucket->format == EXCHANGE_HALF ? EXCHANGE_HALF : EXCHANGE_PLAIN);
+}
+
+static void unpack_result(struct exchange_bucket *bucket)
+{
+    if (bucket->format == EXCHANGE_HALF) {
         struct wire_head *head = bucket->wire;
         exchange_half_decode(halves(head), bucket->count, head->exponent, bucket->data);
     }
@@ -53,7 +99,7 @@ static void unpack(struct exchange_bucket *bucket)
 
 static void sum_copy(const struct exchange_bucket *bucket, void *slot, float *restrict sum)
 {
-    if (bucket->wire) {
+    if (bucket->format == EXCHANGE_HALF) {
         struct wire_head *head = slot;
         exchange_half_decode(halves(head), bucket->count, head->exponent, sum);
     } else {
@@ -63,7 +109,7 @@ static void sum_copy(const struct exchange_bucket *bucket, void *slot, float *re
 
 static void sum_add(const struct exchange_bucket *bucket, void *slot, float *restrict sum)
 {
-    if (bucket->wire) {
+    if (bucket->format == EXCHANGE_HALF) {
         struct wire_head *head = slot;
         exchange_half_add(halves(head), bucket->count, head->exponent, sum);
         return;
@@ -74,14 +120,31 @@ static void sum_add(const struct exchange_bucket *bucket, void *slot, float *res
     }
 }
 
+static void sum_add_exact(const struct exchange_bucket *bucket, const void *slot)
+{
+    double *restrict sum = bucket->carry;
+    const double *restrict x = slot;
+    for (size_t i = 0; i < bucket->count; i++) {
+        sum[i] += x[i];
+    }
+}
+
+static void sum_round(const struct exchange_bucket *bucket)
+{
+    const double *restrict sum = bucket->carry;
+    float *restrict data = bucket->data;
+    for (size_t i = 0; i < bucket->count; i++) {
+        data[i] = (float)sum[i];
+    }
+}
+
 // ---- results ------------------------------------------------------------------------------------
 
 static enum stn_status ask(struct exchange *exchange, struct exchange_bucket *bucket)
 {
     exchange->asked++;
-    void *to = bucket->wire ? bucket->wire : bucket->data;
-    return comm_receive_begin(exchange->comm, bucket->owner, TAG_RESULT, to, wire_bytes(bucket),
-                              &bucket->receive);
+    return comm_receive_begin(exchange->comm, bucket->owner, TAG_RESULT, result_place(bucket),
+                              result_bytes(bucket), &bucket->receive);
 }
 
 // Asks for results, in the order of the buckets, as far as contributions have left.
@@ -133,7 +196,7 @@ enum stn_status exchange_collect_run(struct comm *comm, struct comm_job *job)
         struct exchange_bucket *bucket = &exchange->buckets[i];
         if (bucket->owner != exchange->rank) {
             status = comm_transfer_finish(comm, &bucket->receive);
-            unpack(bucket);
+            unpack_result(bucket);
             continue;
         }
         for (int peer = 0; peer < exchange->nodes - 1 && status == STN_OK; peer++) {
@@ -163,7 +226,7 @@ static enum stn_status arrival_begin(struct arrivals *arrivals)
     struct exchange *exchange = bucket->exchange;
     int i = arrivals->begun++, slot = i % EXCHANGE_AHEAD;
     return comm_receive_begin(exchange->comm, other_node(exchange, i), TAG_CONTRIBUTION,
-                              exchange->slots[slot], wire_bytes(bucket),
+                              exchange->slots[slot], contribution_bytes(bucket),
                               &arrivals->transfers[slot]);
 }
 
@@ -187,40 +250,56 @@ static void add_own(struct exchange *exchange, struct exchange_bucket *bucket)
     }
 }
 
+// The i-th of the other nodes' contributions.
+static void add_arrival(struct exchange *exchange, struct exchange_bucket *bucket, int i,
+                        void *slot)
+{
+    if (bucket->format == EXCHANGE_EXACT) {
+        sum_add_exact(bucket, slot); // exact: the order does not matter
+        return;
+    }
+    if (i == 0 && exchange->rank > 0) {
+        sum_copy(bucket, slot, exchange->sum);
+    } else {
+        sum_add(bucket, slot, i < exchange->rank ? exchange->sum : bucket->data);
+    }
+    if (i == exchange->rank - 1) {
+        add_own(exchange, bucket);
+    }
+}
+
 static enum stn_status reduce(struct exchange *exchange, struct exchange_bucket *bucket)
 {
     struct arrivals arrivals = {.bucket = bucket};
     enum stn_status status = arrivals_begin(&arrivals);
+    if (bucket->format == EXCHANGE_EXACT) {
+        pack_exact(bucket);
+    }
     for (int i = 0; i < exchange->nodes - 1 && status == STN_OK; i++) {
         int slot = i % EXCHANGE_AHEAD;
         status = comm_transfer_finish(exchange->comm, &arrivals.transfers[slot]);
         if (status != STN_OK) {
             break;
         }
-        if (i == 0 && exchange->rank > 0) {
-            sum_copy(bucket, exchange->slots[slot], exchange->sum);
-        } else {
-            sum_add(bucket, exchange->slots[slot],
-                    i < exchange->rank ? exchange->sum : bucket->data);
-        }
-        if (i == exchange->rank - 1) {
-            add_own(exchange, bucket);
-        }
+        add_arrival(exchange, bucket, i, exchange->slots[slot]);
         if (arrivals.begun < exchange->nodes - 1) {
             status = arrival_begin(&arrivals);
         }
+    }
+    if (bucket->format == EXCHANGE_EXACT && status == STN_OK) {
+        sum_round(bucket);
     }
     return status;
 }
 
 static enum stn_status send_results(struct exchange *exchange, struct exchange_bucket *bucket)
 {
-    void *data = pack(bucket);
-    unpack(bucket); // what was rounded for the others is rounded here too
+    void *data = pack_result(bucket);
+    unpack_result(bucket); // what was rounded for the others is rounded here too
     enum stn_status status = STN_OK;
     for (int i = 0; i < exchange->nodes - 1 && status == STN_OK; i++) {
         status = comm_send_begin(exchange->comm, other_node(exchange, i), TAG_RESULT, bucket->kind,
-                                 data, wire_bytes(bucket), &bucket->sends[i]);
+                                 data, result_bytes(bucket), &bucket->sends[i]);
     }
     return status;
 }
@@ -234,7 +313,8 @@ static enum stn_status start(struct exchange *exchange, struct exchange_bucket *
     exchange->started++;
     if (bucket->owner != exchange->rank) {
         return comm_send_begin(exchange->comm, bucket->owner, TAG_CONTRIBUTION, bucket->kind,
-                               pack(bucket), wire_bytes(bucket), bucket->sends);
+                               pack_contribution(bucket), contribution_bytes(bucket),
+                               bucket->sends);
     }
     status = reduce(exchange, bucket);
     return status == STN_OK ? send_results(exchange, bucket) : status;

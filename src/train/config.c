@@ -18,6 +18,7 @@ struct stn_train_config stn_train_defaults(void)
         .lr_step_epochs = 3.0,
         .label_smoothing = 0.0,
         .nesterov = false,
+        .exact = true,
         .schedule = STN_SCHEDULE_COSINE,
         .augment = STN_AUGMENT_FULL,
         .seed = 1,

@@ -39,6 +39,16 @@ static enum stn_status evaluate_micro_batch(const struct train_evaluation *e,
     return status;
 }
 
+// The other nodes are taken to be as far as this one.
+static void tell_progress(const struct train_evaluation *e, const struct train_feed_step *step,
+                          int done)
+{
+    if (e->observer && e->observer->eval) {
+        int64_t part = (step->end - step->begin) * done / step->share.micro_batches;
+        e->observer->eval(e->observer->context, step->begin + part, e->feed->samples);
+    }
+}
+
 enum stn_status train_evaluate(const struct train_evaluation *e, struct kernel_loss_totals *totals)
 {
     *totals = (struct kernel_loss_totals){0};
@@ -50,9 +60,7 @@ enum stn_status train_evaluate(const struct train_evaluation *e, struct kernel_l
             if (status) {
                 return status;
             }
-        }
-        if (e->observer && e->observer->eval) {
-            e->observer->eval(e->observer->context, step.end, e->feed->samples);
+            tell_progress(e, &step, k + 1);
         }
     }
     return STN_OK;
@@ -125,7 +133,7 @@ static enum stn_status open_network(struct evaluator *v, const struct stn_eval_c
         .inference = true,
     };
     enum stn_status status =
-        train_engine_open(config->backend, config->threads, 0, &net, &v->engine);
+        train_engine_open(config->backend, config->threads, 0, 0, &net, &v->engine);
     return status ? status : checkpoint_load(v->checkpoint, v->engine.net, NULL);
 }
 

@@ -22,13 +22,14 @@ static void settle_alone(struct train_feed *feed, const struct data_loader_confi
     for (int source = 0; source < DATA_SOURCES; source++) {
         feed->counts[source] = (int64_t)loader->sources[source].sampler.count;
     }
-    feed->split[0] = (feed->batch + feed->micro_batch - 1) / feed->micro_batch;
+    feed->splits[0] = (feed->batch + feed->micro_batch - 1) / feed->micro_batch;
 }
 
 static void settle_cluster(struct train_feed *feed, const struct train_feed_config *config)
 {
     memcpy(feed->counts, config->counts, (size_t)(1 + feed->nodes) * sizeof(*feed->counts));
-    memcpy(feed->split, config->split, (size_t)feed->nodes * sizeof(*feed->split));
+    memcpy(feed->splits, config->split,
+           (size_t)feed->split_count * (size_t)feed->nodes * sizeof(*feed->splits));
 }
 
 enum stn_status train_feed_open(const struct train_feed_config *config, struct train_feed *out)
@@ -40,13 +41,15 @@ enum stn_status train_feed_open(const struct train_feed_config *config, struct t
                                .micro_batch = loader.micro_batch,
                                .depth = loader.depth,
                                .nodes = alone ? 1 : config->nodes,
-                               .rank = alone ? 0 : config->rank};
+                               .rank = alone ? 0 : config->rank,
+                               .split_count =
+                                   alone || config->split_count == 0 ? 1 : config->split_count};
     out->counts = calloc((size_t)out->nodes + 1, sizeof(*out->counts));
-    out->split = calloc((size_t)out->nodes, sizeof(*out->split));
+    out->splits = calloc((size_t)out->split_count * (size_t)out->nodes, sizeof(*out->splits));
     out->shares = calloc((size_t)out->nodes, sizeof(*out->shares));
-    if (!out->counts || !out->split || !out->shares) {
+    if (!out->counts || !out->splits || !out->shares) {
         train_feed_close(out);
-        return stn_fail(STN_ERR_NO_MEMORY, "no memory for the plan of %d nodes", out->nodes);
+        return stn_fail(STN_ERR_NO_MEMORY, "no memory for the plan of %d nodes", config->nodes);
     }
     if (alone) {
         settle_alone(out, &loader);
@@ -67,12 +70,24 @@ void train_feed_close(struct train_feed *feed)
 {
     data_loader_destroy(feed->loader);
     free(feed->shares);
-    free(feed->split);
+    free(feed->splits);
     free(feed->counts);
     *feed = (struct train_feed){0};
 }
 
 // ---- places -------------------------------------------------------------------------------------
+
+const int *train_feed_split_at(const struct train_feed *feed, int64_t step)
+{
+    return feed->splits + (size_t)(step % feed->split_count) * (size_t)feed->nodes;
+}
+
+// Counted over the epochs, from the position alone: a resumed run goes on in turn.
+static int64_t step_number(const struct train_feed *feed, const struct train_feed_step *step)
+{
+    int64_t in_epoch = (feed->samples + feed->batch - 1) / feed->batch;
+    return step->epoch * in_epoch + step->begin / feed->batch;
+}
 
 // An epoch's end is the next one's beginning.
 static bool has_next(const struct train_feed *feed, const struct train_feed_place *place)
@@ -92,7 +107,7 @@ static void move_on(struct train_feed *feed, struct train_feed_place *place)
         .begin = step->begin,
         .end = step->end,
         .micro_batch = feed->micro_batch,
-        .split = feed->split,
+        .split = train_feed_split_at(feed, step_number(feed, step)),
         .counts = feed->counts,
         .nodes = feed->nodes,
     };
@@ -149,10 +164,11 @@ void train_feed_seek(struct train_feed *feed, int epoch, int64_t position, int e
 void train_feed_set_split(struct train_feed *feed, const int split[])
 {
     size_t bytes = (size_t)feed->nodes * sizeof(*split);
-    if (memcmp(feed->split, split, bytes) == 0) {
+    if (feed->split_count == 1 && memcmp(feed->splits, split, bytes) == 0) {
         return;
     }
-    memcpy(feed->split, split, bytes);
+    memcpy(feed->splits, split, bytes);
+    feed->split_count = 1;
     data_loader_cancel(feed->loader);
     feed->asked = feed->taken; // what is left of a step that has begun stays this node's
     top_up(feed);

@@ -23,7 +23,10 @@ struct train_feed_config {
     // looked at.
     int nodes, rank;
     const int64_t *counts; // [1 + nodes] samples in an epoch: public, then each node's private ones
-    const int *split;      // [nodes] micro-batches of a full step; their sum is ⌈B/g⌉
+    // [split_count][nodes] micro-batches of a full step; each sums up to ⌈B/g⌉. They take turns: the
+    // s-th step of the run uses number s mod split_count. 0 is 1.
+    const int *split;
+    int split_count;
 };
 
 // A step as this node sees it.
@@ -38,8 +41,9 @@ struct train_feed {
     int64_t samples; // in an epoch, of all nodes
     int batch, micro_batch, depth;
     int nodes, rank;
-    int64_t *counts;           // [1 + nodes]
-    int *split;                // [nodes]
+    int64_t *counts; // [1 + nodes]
+    int *splits;     // [split_count][nodes]
+    int split_count;
     struct plan_share *shares; // [nodes] of the step planned last
     int epochs;                // nothing is asked for from this epoch on
     // A place in the work: `done` micro-batches of a step, the number-th since the last seek.
@@ -57,8 +61,8 @@ void train_feed_close(struct train_feed *feed);
 
 // Forgets what was asked for and begins at `position` of `epoch`; ends with epoch `epochs` − 1.
 void train_feed_seek(struct train_feed *feed, int epoch, int64_t position, int epochs);
-// From the next step on that has not begun: forgets what was asked for under the old split. The
-// sum must stay. Nothing happens when it is the old one.
+// One split for all steps from the next on that has not begun: forgets what was asked for under the
+// old one. The sum must stay. Nothing happens when it is the old one.
 void train_feed_set_split(struct train_feed *feed, const int split[]);
 
 // All steps up to the end have begun.
@@ -70,6 +74,8 @@ struct train_feed_step train_feed_begin_step(struct train_feed *feed);
 STN_MUST_CHECK enum stn_status train_feed_next(struct train_feed *feed, struct data_batch **out);
 void train_feed_release(struct train_feed *feed, struct data_batch *batch);
 
+// The split in force in step `step` of the run, counted from 0: [nodes].
+const int *train_feed_split_at(const struct train_feed *feed, int64_t step);
 // Where the step that `position` lies in ends.
 int64_t train_step_end(int64_t position, int batch, int64_t samples);
 

@@ -313,13 +313,13 @@ static enum stn_status complain(const struct train_nodes *nodes, int rank,
         return stn_fail(STN_ERR_INVALID, "node %s runs Stannis %.15s, %s runs %.15s", name,
                         other->version, first, root->version);
     }
-    if (other->network != root->network) {
-        return stn_fail(STN_ERR_INVALID, "node %s has another definition of the network than %s",
-                        name, first);
-    }
     if (other->classes != root->classes) {
         return stn_fail(STN_ERR_INVALID, "node %s has other classes in its --data than %s", name,
                         first);
+    }
+    if (other->network != root->network) {
+        return stn_fail(STN_ERR_INVALID, "node %s has another definition of the network than %s",
+                        name, first);
     }
     if (other->samples != root->samples) {
         return stn_fail(STN_ERR_INVALID,

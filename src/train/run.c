@@ -257,7 +257,7 @@ static void tell_start(const struct run *r)
         .parameters = cost.parameters,
         .steps_total = t->steps_total,
         .macs = cost.macs,
-        .planned_bytes = train_memory_needed(t->engine.net),
+        .planned_bytes = train_memory_needed(t->engine.net, trainer_state_bytes(t)),
         .first_step = t->meta.progress.step,
         .seed = config->seed,
     };

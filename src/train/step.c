@@ -25,13 +25,15 @@ static enum stn_status train_micro_batch(struct trainer *t, bool last,
         return status;
     }
     if (last && t->nodes.size > 1) {
-        exchange_begin(t->exchange);
         nn_net_watch_gradients(net, gradients_final, t->exchange);
     }
     if (batch->count > 0) { // with --skip-bad all of it may have been left out
         status = nn_net_train(net, batch->images, batch->labels, batch->keys, batch->count, totals);
     }
     nn_net_watch_gradients(net, NULL, NULL);
+    if (!last) {
+        exchange_keep(t->exchange);
+    }
     train_feed_release(&t->feed, batch);
     emulate_pace();
     return status;
@@ -43,6 +45,7 @@ static enum stn_status accumulate(struct trainer *t, const struct train_feed_ste
     int64_t begin = base_clock_ns();
     int micro_batches = step->share.micro_batches;
     enum stn_status status = STN_OK;
+    exchange_begin(t->exchange);
     for (int k = 0; k < micro_batches && !status; k++) {
         status = train_micro_batch(t, k == micro_batches - 1, totals);
     }
@@ -79,7 +82,6 @@ enum stn_status train_step(struct trainer *t, struct train_step *out)
 {
     struct train_progress *progress = &t->meta.progress;
     struct nn_net *net = t->engine.net;
-    train_feed_set_split(&t->feed, train_splits_at(&t->splits, progress->step));
     const struct train_feed_step step = train_feed_begin_step(&t->feed);
     comm_set_phase(t->nodes.comm, progress->step + 1, "computing");
     *out =

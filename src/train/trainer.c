@@ -17,6 +17,7 @@
 #include "stannis/log.h"
 #include "train/config.h"
 #include "train/identity.h"
+#include "train/memory.h"
 
 // ---- settings -----------------------------------------------------------------------------------
 
@@ -160,7 +161,8 @@ static enum stn_status open_feeds(struct trainer *t)
         .nodes = t->nodes.size,
         .rank = t->nodes.rank,
         .counts = t->sets.counts[STN_SPLIT_TRAIN],
-        .split = train_splits_at(&t->splits, t->meta.progress.step),
+        .split = t->splits.values,
+        .split_count = t->splits.count,
     };
     name_sources(t, STN_SPLIT_TRAIN, true, feed.loader.sources);
     enum stn_status status = train_feed_open(&feed, &t->feed);
@@ -190,6 +192,13 @@ static int own_threads(const struct trainer *t)
     return part < 1 ? 1 : part < cpu.threads ? part : cpu.threads;
 }
 
+size_t trainer_state_bytes(const struct trainer *t)
+{
+    const struct stn_train_config *config = &t->meta.config;
+    bool exact = config->exact && config->wire == STN_WIRE_FP32;
+    return TRAIN_MOMENTUM_BYTES + (exact ? TRAIN_EXACT_BYTES : 0);
+}
+
 static enum stn_status open_net(struct trainer *t, const struct stn_model_info *model)
 {
     const struct stn_train_config *config = &t->meta.config;
@@ -202,8 +211,8 @@ static enum stn_status open_net(struct trainer *t, const struct stn_model_info *
         .micro_batch = config->micro_batch,
         .label_smoothing = (float)config->label_smoothing,
     };
-    enum stn_status status =
-        train_engine_open(config->backend, own_threads(t), memory, &net, &t->engine);
+    enum stn_status status = train_engine_open(config->backend, own_threads(t),
+                                               trainer_state_bytes(t), memory, &net, &t->engine);
     if (status) {
         return status;
     }
@@ -357,6 +366,8 @@ static enum stn_status open_exchange(struct trainer *t)
             .gradient_count = nn_net_parameter_count(net),
             .statistics = nn_net_buffer_sums(net),
             .statistic_count = nn_net_buffer_count(net),
+            .exact = t->meta.config.exact,
+            .threads = t->engine.threads,
             .wire = t->meta.config.wire == STN_WIRE_FP16 ? EXCHANGE_FP16 : EXCHANGE_FP32,
             .weights = weights,
         };

@@ -54,6 +54,8 @@ struct train_step {
 // step.
 STN_MUST_CHECK enum stn_status train_step(struct trainer *t, struct train_step *out);
 
+// What it keeps for each parameter beside the net.
+size_t trainer_state_bytes(const struct trainer *t);
 // Whether this node's user wants to stop.
 bool trainer_polls_stop(const struct trainer *t);
 // Fills t->all with everybody's t->own, on node 0.

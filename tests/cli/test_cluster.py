@@ -65,7 +65,7 @@ class ClusterTest(ProgramTest):
         self.succeed("train", *SMALL, *EMULATE, "--micro-batch", "4", "--epochs", "1", "--split", "2,1,1",
                      "--out", "three")
         one, three = (tensors(self.folder / name / "last.safetensors") for name in ("one", "three"))
-        self.assertEqual(one.keys(), three.keys())
+        self.assertEqual(one, three)  # bit for bit
 
     def test_under_mpirun(self):
         command = [*MPIRUN, "-np", "2", os.path.abspath(STANNIS), "train", *SMALL, "--epochs", "1", "--out", "out",
@@ -150,7 +150,7 @@ class ClusterTest(ProgramTest):
         deed(self.rank(number))
         _, errors = process.communicate(timeout=120)
         self.assertNotIn(process.returncode, (0, 2))
-        lines = errors.strip().splitlines()
+        lines = [line for line in errors.splitlines() if "error" in line or "mpirun" in line]
         self.assertEqual(len(lines), 1, errors)
         self.assertEqual(processes_with(str(self.folder)), [])
         self.succeed("eval", "--checkpoint", "out/last.safetensors")

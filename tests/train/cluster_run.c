@@ -23,6 +23,7 @@ static void *node_run(void *context)
 {
     struct node *node = context;
     node->status = train_run_on(node->comm, &node->config, &node->observer, &node->result);
+    comm_close(node->comm); // the nodes leave together
     return NULL;
 }
 
@@ -48,9 +49,6 @@ void cluster_run(int nodes, const struct stn_train_config *config,
     for (int i = 0; i < nodes; i++) {
         pthread_join(threads[i], NULL);
         statuses[i] = all[i].status;
-    }
-    for (int i = 0; i < nodes; i++) {
-        comm_close(comms[i]);
     }
     if (result) {
         *result = all[0].result;

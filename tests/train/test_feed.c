@@ -18,7 +18,7 @@ struct cluster {
     struct train_feed feeds[NODES];
     int64_t counts[1 + NODES];
     int repeat; // passes over private data in an epoch
-    int split[NODES];
+    int split[2][NODES], split_count;
     struct {
         int open[PUBLIC], own[NODES][100];
     } seen; // in this epoch
@@ -49,18 +49,20 @@ static void feed_open(struct cluster *c, int rank)
         .nodes = NODES,
         .rank = rank,
         .counts = c->counts,
-        .split = c->split,
+        .split = c->split[0],
+        .split_count = c->split_count,
     };
     assert_int_equal(train_feed_open(&config, &c->feeds[rank]), STN_OK);
 }
 
 // `repeat` 0: without private data.
-static void cluster_open(struct cluster *c, int repeat)
+static void cluster_open(struct cluster *c, int repeat, int split_count)
 {
     *c = (struct cluster){.open = dataset_open(PUBLIC, 1),
                           .counts = {PUBLIC},
                           .repeat = repeat,
-                          .split = {5, 1, 2, 0}};
+                          .split = {{5, 1, 2, 0}, {0, 4, 1, 3}},
+                          .split_count = split_count};
     for (int i = 0; i < NODES; i++) {
         c->counts[1 + i] = repeat * private_counts[i];
         c->own[i] = private_counts[i] ? dataset_open(private_counts[i], 2) : NULL;
@@ -169,7 +171,7 @@ static void test_every_sample_once(void **state)
     (void)state;
     for (int repeat = 0; repeat <= 2; repeat++) {
         static struct cluster c;
-        cluster_open(&c, repeat);
+        cluster_open(&c, repeat, 0);
         run_epochs(&c, true);
         cluster_close(&c);
     }
@@ -179,8 +181,32 @@ static void test_a_node_without_work_keeps_pace(void **state)
 {
     (void)state;
     static struct cluster c;
-    cluster_open(&c, 0); // the split gives the last node nothing
+    cluster_open(&c, 0, 1); // the split gives the last node nothing
     run_epochs(&c, false);
+    cluster_close(&c);
+}
+
+static void test_splits_take_turns(void **state)
+{
+    (void)state;
+    static struct cluster c;
+    cluster_open(&c, 1, 2);
+    run_epochs(&c, false);
+    cluster_close(&c);
+
+    // Who computes what is the same after a resumption: 6 steps an epoch, so epoch 1 begins with the
+    // first split again, and its third step has it too.
+    cluster_open(&c, 0, 2);
+    for (int first = 0; first < 2; first++) {
+        train_feed_seek(&c.feeds[0], 1, first * BATCH, 2);
+        for (int s = first; s < 5; s++) { // the sixth is short
+            struct train_feed_step own = train_feed_begin_step(&c.feeds[0]);
+            assert_int_equal(own.share.micro_batches, c.split[s % 2][0]);
+            for (int k = 0; k < own.share.micro_batches; k++) {
+                take(&c, 0);
+            }
+        }
+    }
     cluster_close(&c);
 }
 
@@ -190,8 +216,8 @@ static void test_seek_continues(void **state)
 {
     (void)state;
     static struct cluster c, d;
-    cluster_open(&c, 1);
-    cluster_open(&d, 1);
+    cluster_open(&c, 1, 1);
+    cluster_open(&d, 1, 1);
     for (int rank = 0; rank < NODES; rank++) {
         train_feed_seek(&c.feeds[rank], 0, 0, 2);
     }
@@ -255,6 +281,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_sample_once),
         cmocka_unit_test(test_a_node_without_work_keeps_pace),
+        cmocka_unit_test(test_splits_take_turns),
         cmocka_unit_test(test_seek_continues),
         cmocka_unit_test(test_one_node_reads_straight_through),
     };

@@ -123,6 +123,10 @@ static const struct base_option options[] = {
         "names of all classes, one a line, where the public data do not have them all", NO_LIMITS),
     ROW("wire", CHOICE, wire, NULL, "how gradients travel; they are added up in fp32", 0, 0,
         report_wire_names),
+    ROW("exact", FLAG, config.exact, NULL,
+        "add up micro-batches in float (as --wire fp16 does too): saves 8 bytes a parameter, but "
+        "then weights depend on the split in their last bits, and soon in more",
+        NO_LIMITS),
     ROW("timeout", REAL, config.timeout, "SECONDS",
         "a node that is silent for so long is lost, and the run ends", 1, 86400, NULL),
     ROW("ssh", TEXT, nodes.ssh, "COMMAND", "what reaches other hosts instead of ssh", NO_LIMITS),
