@@ -426,6 +426,7 @@ static enum stn_status train(struct train_options *o)
     struct watchers watchers = {0};
     o->config.stop_requested = stop_requested;
     o->config.stop_context = &o->stop_announced;
+    o->stop_announced = !o->leads;
     enum stn_status status = start_watching(&watchers, o);
     if (status != STN_OK) {
         goto out_stop;
