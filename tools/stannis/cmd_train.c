@@ -127,6 +127,9 @@ static const struct base_option options[] = {
         "add up micro-batches in float (as --wire fp16 does too): saves 8 bytes a parameter, but "
         "then weights depend on the split in their last bits, and soon in more",
         NO_LIMITS),
+    ROW("overlap", FLAG, config.overlap, NULL,
+        "send gradients only once all are computed: to see what sending them earlier hides",
+        NO_LIMITS),
     ROW("timeout", REAL, config.timeout, "SECONDS",
         "a node that is silent for so long is lost, and the run ends", 1, 86400, NULL),
     ROW("ssh", TEXT, nodes.ssh, "COMMAND", "what reaches other hosts instead of ssh", NO_LIMITS),
