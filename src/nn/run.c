@@ -139,6 +139,9 @@ void nn_net_weights_changed(struct nn_net *net)
 
 void nn_net_begin_step(struct nn_net *net)
 {
+    for (int n = 0; n < net->graph.node_count; n++) {
+        kernel_op_collect(net->calls[n].op, NULL);
+    }
     memset(net->gradient_sums.data, 0, net->gradient_sums.count * sizeof(float));
     memset(net->buffer_sums.data, 0, net->buffer_sums.count * sizeof(float));
 }

@@ -182,6 +182,28 @@ static void test_backends_agree(void **state)
     backends_agree("squeezenet1_1", 33, 3);
 }
 
+// A step that nobody finished leaves nothing to the next; asking for the sums twice changes nothing.
+static void test_begin_step_forgets(void **state)
+{
+    (void)state;
+    struct nn_net_config c = config_of("squeezenet1_1", 40, 3, 4);
+    struct net_fixture a, b;
+    struct kernel_loss_totals totals = {0};
+    net_fixture_open(&a, NULL, &c, 8);
+    net_fixture_open(&b, NULL, &c, 8);
+    net_fixture_train(&a, 0, 4, &totals);
+    nn_net_begin_step(a.net);
+    for (int i = 0; i < 2; i++) {
+        net_fixture_train(&a, 4, 4, &totals);
+        net_fixture_train(&b, 4, 4, &totals);
+        assert_non_null(nn_net_gradient_sums(b.net));
+        assert_non_null(nn_net_gradient_sums(b.net));
+    }
+    assert_same_sums(a.net, b.net, 1e-6);
+    net_fixture_close(&a);
+    net_fixture_close(&b);
+}
+
 // Two runs from the same start give the same bits.
 static void test_repeatable(void **state)
 {
@@ -259,11 +281,17 @@ static void test_every_size_plans(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_split_lenet),        cmocka_unit_test(test_split_squeezenet),
-        cmocka_unit_test(test_padding_in_strips),  cmocka_unit_test(test_padding_mobilenet),
-        cmocka_unit_test(test_padding_squeezenet), cmocka_unit_test(test_strips),
-        cmocka_unit_test(test_backends_agree),     cmocka_unit_test(test_repeatable),
-        cmocka_unit_test(test_merge_statistics),   cmocka_unit_test(test_eval_does_not_mix_samples),
+        cmocka_unit_test(test_split_lenet),
+        cmocka_unit_test(test_split_squeezenet),
+        cmocka_unit_test(test_padding_in_strips),
+        cmocka_unit_test(test_padding_mobilenet),
+        cmocka_unit_test(test_padding_squeezenet),
+        cmocka_unit_test(test_strips),
+        cmocka_unit_test(test_backends_agree),
+        cmocka_unit_test(test_begin_step_forgets),
+        cmocka_unit_test(test_repeatable),
+        cmocka_unit_test(test_merge_statistics),
+        cmocka_unit_test(test_eval_does_not_mix_samples),
         cmocka_unit_test(test_every_size_plans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
