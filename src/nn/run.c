@@ -89,8 +89,10 @@ static enum stn_status moment_run(struct nn_net *net, const struct nn_moment *mo
 // have none.
 static void tell_final(const struct nn_net *net, const struct nn_moment *moment)
 {
-    const float *first = moment->node >= 0 ? net->calls[moment->node].param_grads[0] : NULL;
+    const struct nn_call *call = moment->node >= 0 ? &net->calls[moment->node] : NULL;
+    const float *first = call ? call->param_grads[0] : NULL;
     if (moment->act == NN_ACT_BACKWARD && first) {
+        kernel_op_collect(call->op, call->param_grads);
         net->watch.final(net->watch.context, (size_t)(first - net->gradient_sums.data));
     }
 }

@@ -67,7 +67,7 @@ static enum stn_status check_wholes(const struct stn_train_config *c)
         {"--epochs", c->epochs, 1, 1000000},
         {"--steps", c->steps, 0, many},
         {"--batch", c->batch, 1, 1 << 24},
-        {"--micro-batch", c->micro_batch, 0, c->batch},
+        {"--micro-batch", c->micro_batch == STN_MICRO_BATCH_AUTO ? 0 : c->micro_batch, 0, c->batch},
         {"--threads", c->threads, 0, 1024},
         {"--loader-threads", c->loader_threads, 0, 1024},
         {"--checkpoint-steps", c->checkpoint_steps, 0, many},

@@ -9,6 +9,10 @@
 // inference, and the program with its libraries.
 size_t train_memory_needed(const struct nn_net *net);
 
+// Whether the net fits `limit` bytes, as below.
+STN_MUST_CHECK enum stn_status
+train_memory_fits(struct kernel *kernel, const struct nn_net_config *net, size_t limit, bool *fits);
+
 // ERR_NO_MEMORY with the number needed and a micro-batch that would fit, if the net does not fit
 // `limit` bytes. 0: the cgroup's limit or physical memory.
 STN_MUST_CHECK enum stn_status train_memory_check(struct kernel *kernel,

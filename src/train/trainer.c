@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "stannis/log.h"
 #include "train/config.h"
+#include "train/micro_batch.h"
 
 // ---- settings -----------------------------------------------------------------------------------
 
@@ -19,6 +20,9 @@
 static enum stn_status settle_config(struct trainer *t, const struct stn_train_config *config)
 {
     t->meta.config = *config;
+    if (config->resume && config->micro_batch == STN_MICRO_BATCH_AUTO) {
+        t->meta.config.micro_batch = 0; // the one that the run began with
+    }
     t->meta.progress.best_accuracy = -1.0;
     if (config->resume) {
         enum stn_status status = checkpoint_open(config->resume, &t->resumed);
@@ -31,6 +35,34 @@ static enum stn_status settle_config(struct trainer *t, const struct stn_train_c
         t->meta.progress = checkpoint_meta(t->resumed)->progress;
     }
     return train_config_check(&t->meta.config);
+}
+
+// The fastest micro-batch here, where the user wants it measured.
+static enum stn_status measure_micro_batch(struct trainer *t)
+{
+    struct stn_train_config *config = &t->meta.config;
+    if (config->micro_batch != STN_MICRO_BATCH_AUTO) {
+        return STN_OK;
+    }
+    const struct stn_dataset_info *data = stn_dataset_info(t->dataset);
+    const struct stn_bench_config bench = {
+        .net = config->net,
+        .shape = {.image_size = data->image_size,
+                  .channels = data->channels,
+                  .classes = data->classes},
+        .threads = config->threads,
+        .backend = config->backend,
+        .memory = config->memory,
+        .steps = 1,
+    };
+    struct stn_micro_batch_trials trials;
+    enum stn_status status = train_micro_batch_choose(&bench, config->batch, &trials);
+    if (!status) {
+        config->micro_batch = trials.at[trials.best].micro_batch;
+        stn_log(STN_LOG_INFO, "micro-batches of %d are the fastest here (%.1f img/s)",
+                config->micro_batch, trials.at[trials.best].images_per_second);
+    }
+    return status;
 }
 
 static void resolve_sizes(struct stn_train_config *config, const struct stn_model_info *model,
@@ -242,6 +274,9 @@ static enum stn_status open_all(struct trainer *t, const struct stn_train_config
     }
     if (!status) {
         status = open_data(t);
+    }
+    if (!status) {
+        status = measure_micro_batch(t);
     }
     if (!status) {
         resolve_sizes(&t->meta.config, model, stn_dataset_info(t->dataset));
