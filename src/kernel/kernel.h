@@ -209,7 +209,9 @@ struct kernel_op_traits {
     size_t held_bytes;       // of gradient sums held back by backward, owned by the op
     unsigned backward_reads; // KERNEL_READS_… : what backward still needs besides dy
     int in_place_input;      // whose gradient may be written over dy; −1: none
-    bool forward_in_place;   // y may be the buffer of x[0] (when nobody else needs x[0] afterwards)
+    bool
+        inputs_in_place; // n = 1: inputs may lie where they go in y, their gradients in dy (concat)
+    bool forward_in_place; // y may be the buffer of x[0] (when nobody else needs x[0] afterwards)
     int64_t macs; // multiply-accumulates of one forward pass of the whole micro-batch (conv, fc)
 };
 
