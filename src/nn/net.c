@@ -375,11 +375,16 @@ float *nn_net_parameters(struct nn_net *net)
     return net->parameters.data;
 }
 
-float *nn_net_gradient_sums(struct nn_net *net)
+void nn_net_collect_gradients(struct nn_net *net)
 {
     for (int n = 0; net->gradient_sums.data && n < net->graph.node_count; n++) {
         kernel_op_collect(net->calls[n].op, net->calls[n].param_grads);
     }
+}
+
+float *nn_net_gradient_sums(struct nn_net *net)
+{
+    nn_net_collect_gradients(net);
     return net->gradient_sums.data;
 }
 

@@ -35,7 +35,8 @@ static enum stn_status find_candidates(const struct stn_bench_config *config,
         if (batch > 0 && batch % g != 0) {
             continue;
         }
-        status = train_memory_fits(kernel, &net, config->memory, &fits);
+        status = train_memory_fits(kernel, &net, TRAIN_EXACT_BYTES + TRAIN_MOMENTUM_BYTES,
+                                   config->memory, &fits);
         if (!status && fits) {
             out->at[out->count++].micro_batch = g;
         }

@@ -18,18 +18,33 @@ SIMD_INLINE int larger(int a, int b)
     return a > b ? a : b;
 }
 
-// Taps of window `o` that lie inside the plane; d is 0 for rows, 1 for columns.
+// The first row (d = 0) or column (d = 1) of window `o`; it may lie outside. Adaptive windows differ in
+// size and all lie inside.
+SIMD_INLINE int window_begin(const struct simd_plane *g, int d, int o)
+{
+    const struct kernel_window *w = &g->window;
+    return g->adaptive ? o * (d ? g->w : g->h) / (d ? g->ow : g->oh)
+                       : o * w->stride[d] - w->pad_before[d];
+}
+
+// Taps of window `o` that lie inside the plane.
 SIMD_INLINE struct span taps_of(const struct simd_plane *g, int d, int o)
 {
     const struct kernel_window *w = &g->window;
-    int begin = o * w->stride[d] - w->pad_before[d], extent = d ? g->w : g->h;
+    int begin = window_begin(g, d, o), extent = d ? g->w : g->h, count = d ? g->ow : g->oh;
+    if (g->adaptive) {
+        return (struct span){0, ((o + 1) * extent + count - 1) / count - begin};
+    }
     return (struct span){larger(0, -begin), smaller(w->size[d], extent - begin)};
 }
 
-// Windows whose columns are all inside the plane.
+// Windows whose columns are all inside the plane and as many.
 SIMD_INLINE struct span whole_columns(const struct simd_plane *g)
 {
     const struct kernel_window *w = &g->window;
+    if (g->adaptive) {
+        return (struct span){0, 0};
+    }
     int stride = w->stride[1], room = g->w - w->size[1] + w->pad_before[1];
     int first = larger(0, (w->pad_before[1] + stride - 1) / stride);
     int end = room < 0 ? 0 : smaller(g->ow, room / stride + 1);
@@ -40,17 +55,14 @@ SIMD_INLINE struct span whole_columns(const struct simd_plane *g)
 SIMD_INLINE int whole_size(const struct simd_plane *g, struct span rows)
 {
     const int *size = g->window.size;
-    bool whole = rows.first == 0 && rows.end == size[0] && size[0] == size[1];
+    bool whole = !g->adaptive && rows.first == 0 && rows.end == size[0] && size[0] == size[1];
     return whole && (size[0] == 2 || size[0] == 3) ? size[0] : 0;
 }
 
 // Where tap (0, 0) of a window is; it may lie outside.
 SIMD_INLINE ptrdiff_t window_at(const struct simd_plane *g, int oy, int ox)
 {
-    const struct kernel_window *w = &g->window;
-    ptrdiff_t y = (ptrdiff_t)oy * w->stride[0] - w->pad_before[0];
-    ptrdiff_t x = (ptrdiff_t)ox * w->stride[1] - w->pad_before[1];
-    return (y * g->w + x) * SIMD_BLOCK;
+    return ((ptrdiff_t)window_begin(g, 0, oy) * g->w + window_begin(g, 1, ox)) * SIMD_BLOCK;
 }
 
 SIMD_INLINE ptrdiff_t tap_at(const struct simd_plane *g, int ky, int kx)
@@ -141,7 +153,7 @@ SIMD_INLINE int clear_rows(const struct simd_plane *g, bool add, int cleared, in
 // The first row below window row `oy`.
 SIMD_INLINE int rows_until(const struct simd_plane *g, int oy)
 {
-    return oy * g->window.stride[0] - g->window.pad_before[0] + g->window.size[0];
+    return window_begin(g, 0, oy) + taps_of(g, 0, oy).end;
 }
 
 // `dx` is the window's tap (0, 0).
