@@ -9,6 +9,7 @@
 
 struct kernel_op_calls {
     void (*prepare)(struct kernel_op *op, const float *const *params); // NULL: nothing to prepare
+    void (*collect)(struct kernel_op *op, float *const *param_grads);  // NULL: holds nothing back
     void (*forward_gather)(struct kernel_op *op, const struct kernel_io *io);  // NULL: no need
     void (*backward_gather)(struct kernel_op *op, const struct kernel_io *io); // NULL: no need
     enum stn_status (*forward)(struct kernel_op *op, const struct kernel_io *io);

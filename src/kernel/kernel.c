@@ -152,6 +152,12 @@ void kernel_op_prepare(struct kernel_op *op, const float *const *params)
         op->calls->prepare(op, params);
 }
 
+void kernel_op_collect(struct kernel_op *op, float *const *param_grads)
+{
+    if (op->calls->collect)
+        op->calls->collect(op, param_grads);
+}
+
 void kernel_op_forward_gather(struct kernel_op *op, const struct kernel_io *io)
 {
     if (op->calls->forward_gather) {

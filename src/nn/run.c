@@ -89,8 +89,10 @@ static enum stn_status moment_run(struct nn_net *net, const struct nn_moment *mo
 // have none.
 static void tell_final(const struct nn_net *net, const struct nn_moment *moment)
 {
-    const float *first = moment->node >= 0 ? net->calls[moment->node].param_grads[0] : NULL;
+    const struct nn_call *call = moment->node >= 0 ? &net->calls[moment->node] : NULL;
+    const float *first = call ? call->param_grads[0] : NULL;
     if (moment->act == NN_ACT_BACKWARD && first) {
+        kernel_op_collect(call->op, call->param_grads);
         net->watch.final(net->watch.context, (size_t)(first - net->gradient_sums.data));
     }
 }
@@ -153,6 +155,9 @@ void nn_net_weights_changed(struct nn_net *net)
 
 void nn_net_begin_step(struct nn_net *net)
 {
+    for (int n = 0; n < net->graph.node_count; n++) {
+        kernel_op_collect(net->calls[n].op, NULL);
+    }
     memset(net->gradient_sums.data, 0, net->gradient_sums.count * sizeof(float));
     memset(net->buffer_sums.data, 0, net->buffer_sums.count * sizeof(float));
 }

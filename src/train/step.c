@@ -31,6 +31,9 @@ static enum stn_status train_micro_batch(struct trainer *t, bool last,
         status = nn_net_train(net, batch->images, batch->labels, batch->keys, batch->count, totals);
     }
     nn_net_watch_gradients(net, NULL, NULL);
+    if (last || t->meta.config.exact) {
+        nn_net_collect_gradients(net); // exact sums take each micro-batch's out of the array
+    }
     if (!last) {
         exchange_keep(t->exchange);
     }

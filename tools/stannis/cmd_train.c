@@ -70,9 +70,10 @@ static const struct base_option options[] = {
         "end after N steps if that comes first; by default no limit", 0, INFINITY, NULL),
     ROW("batch", INT, config.batch, "N",
         "images a step; by default 128, or what --split adds up to", 1, 1000000, NULL),
-    ROW("micro-batch", INT, config.micro_batch, "N",
-        "images computed at once; memory and BatchNorm depend on it; by default the network's", 1,
-        4096, NULL),
+    ROW("micro-batch", AUTO, config.micro_batch, "N",
+        "images computed at once; memory and BatchNorm depend on it; by default the network's; "
+        "auto: the fastest, measured first",
+        1, 4096, NULL),
     ROW("seed", SEED, config.seed, "N", "start of all randomness", NO_LIMITS),
 
     HEADING("How to learn"),

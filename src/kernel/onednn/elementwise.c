@@ -119,17 +119,11 @@ struct dropout {
 static void dropout_draw(const struct dropout *dropout, const struct kernel_io *io, int n, int b)
 {
     const struct onednn_chunks *c = &dropout->c;
-    size_t at = onednn_chunk_at(c, n, b);
-    uint8_t *kept = (uint8_t *)io->saved + at;
     uint64_t stream = kernel_dropout_stream(io->row_keys[n], dropout->desc.salt);
-    memset(kept, 0, c->floats);
-    for (int l = 0; l < c->block && b * c->block + l < c->channels; l++) {
-        uint64_t first = (uint64_t)(b * c->block + l) * c->pixels;
-        for (size_t p = 0; p < c->pixels; p++) {
-            kept[p * (size_t)c->block + (size_t)l] =
-                kernel_dropout_keep(stream, first + p, dropout->desc.rate);
-        }
-    }
+    int channel = b * c->block;
+    simd_kernels_for(c->block)->draw(
+        stream, (uint64_t)channel * c->pixels, kernel_dropout_threshold(dropout->desc.rate),
+        c->channels - channel, c->pixels, (uint8_t *)io->saved + onednn_chunk_at(c, n, b));
 }
 
 static void dropout_apply(const struct dropout *dropout, const float *in, const void *saved,

@@ -69,16 +69,20 @@ struct simd_kernels {
     // y (+)= x·scale where kept is 1, else 0; kept is [pixels][block]. y may be x.
     void (*drop)(const float *x, const uint8_t *kept, float scale, size_t pixels, bool add,
                  float *y);
+    // Which elements of a stream a dropout keeps: kept[p][l] is 1 or 0 for element
+    // first + l·pixels + p; lanes from `lanes` on are 0.
+    void (*draw)(uint64_t stream, uint64_t first, uint64_t threshold, int lanes, size_t pixels,
+                 uint8_t *kept);
     // dst[p][l] (+)= lanes[l][p·stride]; lanes is [block], a NULL lane reads as zero.
     void (*gather)(const float *const *lanes, size_t stride, size_t pixels, bool add, float *dst);
 
     // `taken` [oh][ow][block] tells which tap of the window won; may be NULL.
     void (*max_pool)(const struct simd_plane *plane, const float *x, float *y, uint8_t *taken);
-    // Adds to dx.
     void (*max_pool_gradient)(const struct simd_plane *plane, const float *dy, const uint8_t *taken,
-                              float *dx);
+                              bool add, float *dx);
     void (*average_pool)(const struct simd_plane *plane, const float *x, float *y);
-    void (*average_pool_gradient)(const struct simd_plane *plane, const float *dy, float *dx);
+    void (*average_pool_gradient)(const struct simd_plane *plane, const float *dy, bool add,
+                                  float *dx);
     // Depthwise 3×3, stride 1 or 2, padding at most 2; weights are [3][3][block], bias is [block].
     void (*depthwise)(const struct simd_plane *plane, const float *x, const float *weights,
                       const float *bias, float *y);

@@ -109,6 +109,7 @@ enum { SIMD_RUN = 256 };
     X(sum)                                                                                         \
     X(fill)                                                                                        \
     X(drop)                                                                                        \
+    X(draw)                                                                                        \
     X(gather)                                                                                      \
     X(max_pool)                                                                                    \
     X(max_pool_gradient)                                                                           \
