@@ -83,15 +83,34 @@ SIMD_INLINE void line_weigh_gradient(const vec *m, vec *g)
 
 typedef void line_fn(const vec *from, vec *to);
 
-// `from` [count][count] with a row every `pitch` floats to IN × IN positions, one every `step` floats.
-SIMD_INLINE void tile_spread(line_fn *line, int count, const float *from, size_t pitch, float *to,
+// Places first … last − 1 of a tile's edge.
+struct span {
+    int first, last;
+};
+
+// Where a tile's values come from: [y][x] is at `corner` + y·pitch + x·SIMD_BLOCK floats, and zero
+// outside the spans.
+struct source {
+    const float *base;
+    ptrdiff_t corner, pitch;
+    struct span ys, xs;
+};
+
+// `count` × `count` values to IN × IN positions, one every `step` floats.
+SIMD_INLINE void tile_spread(line_fn *line, int count, const struct source *s, float *to,
                              size_t step)
 {
     vec half[IN][IN]; // [column][row]
     for (int x = 0; x < count; x++) {
-        vec column[IN];
-        for (int y = 0; y < count; y++) {
-            column[y] = load(from + (size_t)y * pitch + (size_t)x * SIMD_BLOCK);
+        vec column[IN] = {0};
+        if (x >= s->xs.first && x < s->xs.last) {
+            const float *from = s->base + (s->corner + x * SIMD_BLOCK + s->ys.first * s->pitch);
+            for (int y = 0; y < count; y++) {
+                if (y >= s->ys.first && y < s->ys.last) {
+                    column[y] = load(from);
+                    from += s->pitch;
+                }
+            }
         }
         line(column, half[x]);
     }
@@ -154,45 +173,33 @@ SIMD_INLINE void place_next(const struct simd_tiling *g, struct place *p)
     p->sample += g->sample_step;
 }
 
-// What of 0 … extent − 1 lies in `size` places from `start` on, counted from `start`.
-struct span {
-    int first, last; // last is one beyond
-};
-
-static struct span span_of(int start, int size, int extent)
+// What of `size` places from `start` on lies in 0 … extent − 1, counted from `start`.
+SIMD_INLINE struct span span_of(int start, int size, int extent)
 {
-    struct span s = {start < 0 ? -start : 0, extent - start < size ? extent - start : size};
-    return s;
+    return (struct span){start < 0 ? -start : 0, extent - start < size ? extent - start : size};
 }
 
-// Copies the part of a tile that lies in the plane, zeros around it.
-static void tile_fetch(const struct simd_tiling *g, const float *plane, int top, int left, int size,
-                       float *tile)
-{
-    struct span ys = span_of(top, size, g->h), xs = span_of(left, size, g->w);
-    memset(tile, 0, (size_t)(size * size) * SIMD_BLOCK * sizeof(float));
-    for (int y = ys.first; y < ys.last && xs.first < xs.last; y++) {
-        ptrdiff_t at = ((ptrdiff_t)(top + y) * g->w + left + xs.first) * SIMD_BLOCK;
-        memcpy(tile + (y * size + xs.first) * SIMD_BLOCK, plane + at,
-               (size_t)(xs.last - xs.first) * SIMD_BLOCK * sizeof(float));
-    }
-}
-
+// Tiles inside get their own copy of the code, without a question.
 SIMD_INLINE void tiles_spread(line_fn *line, int size, const struct simd_tiling *g,
                               const float *planes, struct simd_tile_range range, float *to,
                               size_t step)
 {
     struct place at = place_of(g, range.first);
     for (int i = 0; i < range.count; i++, place_next(g, &at), to += SIMD_BLOCK) {
-        const float *plane = planes + at.sample;
         int top = at.y * OUT - g->pad[0], left = at.x * OUT - g->pad[1];
+        struct source s = {
+            .base = planes + at.sample,
+            .corner = ((ptrdiff_t)top * g->w + left) * SIMD_BLOCK,
+            .pitch = (ptrdiff_t)g->w * SIMD_BLOCK,
+            .ys = {0, size},
+            .xs = {0, size},
+        };
         if (top >= 0 && left >= 0 && top + size <= g->h && left + size <= g->w) {
-            const float *from = plane + ((size_t)top * (size_t)g->w + (size_t)left) * SIMD_BLOCK;
-            tile_spread(line, size, from, (size_t)g->w * SIMD_BLOCK, to, step);
+            tile_spread(line, size, &s, to, step);
         } else {
-            float tile[IN * IN * SIMD_BLOCK];
-            tile_fetch(g, plane, top, left, size, tile);
-            tile_spread(line, size, tile, (size_t)size * SIMD_BLOCK, to, step);
+            s.ys = span_of(top, size, g->h);
+            s.xs = span_of(left, size, g->w);
+            tile_spread(line, size, &s, to, step);
         }
     }
 }
@@ -209,24 +216,35 @@ void SIMD_NAME(winograd_cut_gradient)(const struct simd_tiling *g, const float *
     tiles_spread(line_cut_gradient, OUT, g, planes, range, to, step);
 }
 
+SIMD_INLINE void tile_store(int rows, int columns, enum kernel_activation activation,
+                            const vec *tile, vec shift, bool add, float *to, size_t pitch)
+{
+    for (int y = 0; y < rows; y++) {
+        for (int x = 0; x < columns; x++) {
+            vec value = apply(tile[y * OUT + x] + shift, activation);
+            store_or_add(to + (size_t)y * pitch + (size_t)x * SIMD_BLOCK, value, add);
+        }
+    }
+}
+
 SIMD_INLINE void tiles_put(enum kernel_activation activation, const struct simd_tiling *g,
                            const float *from, size_t step, struct simd_tile_range range,
                            const float *bias, bool add, float *planes)
 {
     vec shift = bias ? load(bias) : zero();
+    size_t pitch = (size_t)g->w * SIMD_BLOCK;
     struct place at = place_of(g, range.first);
     for (int i = 0; i < range.count; i++, place_next(g, &at), from += SIMD_BLOCK) {
         vec tile[OUT * OUT];
-        int top = at.y * OUT, left = at.x * OUT;
-        float *to = planes + at.sample + ((size_t)top * (size_t)g->w + (size_t)left) * SIMD_BLOCK;
         tile_gather(line_put, OUT, from, step, tile);
+        int top = at.y * OUT, left = at.x * OUT;
         int rows = g->h - top < OUT ? g->h - top : OUT;
         int columns = g->w - left < OUT ? g->w - left : OUT;
-        for (int y = 0; y < rows; y++, to += (size_t)g->w * SIMD_BLOCK) {
-            for (int x = 0; x < columns; x++) {
-                vec value = apply(tile[y * OUT + x] + shift, activation);
-                store_or_add(to + x * SIMD_BLOCK, value, add);
-            }
+        float *to = planes + at.sample + (size_t)top * pitch + (size_t)left * SIMD_BLOCK;
+        if (rows == OUT && columns == OUT) {
+            tile_store(OUT, OUT, activation, tile, shift, add, to, pitch);
+        } else {
+            tile_store(rows, columns, activation, tile, shift, add, to, pitch);
         }
     }
 }
@@ -237,6 +255,8 @@ void SIMD_NAME(winograd_put)(const struct simd_tiling *g, const float *from, siz
 {
     SIMD_BY_ACTIVATION(activation, tiles_put, g, from, step, range, bias, add, planes);
 }
+
+// ---- weights ------------------------------------------------------------------------------------
 
 // Past the caches: what is written is read only when they have long been filled by something else.
 SIMD_INLINE void stream(float *p, vec v)
@@ -262,8 +282,12 @@ void SIMD_NAME(winograd_weigh)(const float *taps, int count, float *to, size_t s
 {
     vec done[IN * IN * SIMD_WEIGH_MAX];
     for (int i = 0; i < count; i++) {
-        tile_spread(line_weigh, TAPS, taps + i * TAPS * TAPS * SIMD_BLOCK, TAPS * SIMD_BLOCK,
-                    (float *)(done + i), SIMD_WEIGH_MAX * SIMD_BLOCK);
+        const struct source s = {.base = taps,
+                                 .corner = i * TAPS * TAPS * SIMD_BLOCK,
+                                 .pitch = TAPS * SIMD_BLOCK,
+                                 .ys = {0, TAPS},
+                                 .xs = {0, TAPS}};
+        tile_spread(line_weigh, TAPS, &s, (float *)(done + i), SIMD_WEIGH_MAX * SIMD_BLOCK);
     }
     for (int position = 0; position < IN * IN; position++, to += step) {
         for (int i = 0; i < count; i++) {
