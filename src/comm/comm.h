@@ -98,7 +98,8 @@ bool comm_is_done(struct comm *comm, struct comm_job *job); // without waiting
 
 // A transfer under way; the buffer is borrowed until it is finished.
 struct comm_transfer {
-    void *handle[2];
+    void *request; // the transport's
+    int peer;
 };
 
 // Messages between two nodes arrive in the order sent, per tag (0 … 1000).

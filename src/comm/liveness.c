@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signs of life: every node tells node 0 what it does, and node 0 everyone, a few times within the
 // time-out. Node 0 notices who is silent, the others whether node 0 is; the end of a process on the
-// own machine (process.c) is noticed at once. Who notices tells the lowest living node, which writes the line
-// and tells everyone. The communication thread speaks, so a node that computes for minutes lives.
+// own machine (process.c) is noticed at once. Who notices tells the lowest living node, which writes
+// the line and tells everyone. The communication thread speaks, so a node that computes for minutes
+// lives.
 //
 // Silence counts only while we were awake ourselves: who was stopped accuses nobody on waking.
 #include <inttypes.h>
@@ -15,8 +16,8 @@
 static const int64_t look_ns = 10000000;           // between looks for signs of others
 static const int64_t news_ns = 100000000;          // between signs when there is much news
 static const int64_t interval_max_ns = 2000000000; // between signs when there is none
-static const int64_t left_grace_ns = 300000000; // what a node sent before it left is here by then
-static const int64_t report_ns = 1000000000;    // for another node to report a loss
+static const int64_t left_grace_ns = 1000000000; // what a node sent before it left is here by then
+static const int64_t report_ns = 1000000000;     // for another node to report a loss
 enum { INTERVALS_IN_TIMEOUT = 6 };
 
 static int64_t interval_ns(const struct comm *comm)
@@ -67,12 +68,12 @@ static void report(struct comm *comm, int lost, enum comm_loss loss)
     (void)status; // every wait returns it
 }
 
-// Nobody waits for these to arrive: there is nothing left to be sent.
-static void notify(struct comm *comm, int peer)
+// Nobody waits for these to arrive, so `sign` must stay as it is from then on.
+static void notify(struct comm *comm, int peer, const struct comm_sign *sign)
 {
     void *request;
-    enum stn_status status = comm->transport->ops->send(
-        comm->transport, peer, COMM_TAG_LIFE, &comm->notice, sizeof(comm->notice), &request);
+    enum stn_status status = comm->transport->ops->send(comm->transport, peer, COMM_TAG_LIFE, sign,
+                                                        sizeof(*sign), &request);
     (void)status;
 }
 
@@ -86,11 +87,13 @@ static void lost_now(struct comm *comm, int lost)
 
 // Not ours to report: who is to do it learns of it, and has time to. mpirun ends everybody at once
 // when a second process ends, so nobody leaves before the line is written.
-static void suspect(struct comm *comm, int lost, int first)
+static void suspect(struct comm *comm, int lost, enum comm_loss loss, int first)
 {
     if (comm->suspected_ns == 0) {
         comm->suspected_ns = base_clock_ns();
-        notify(comm, first);
+        comm->suspicion = (struct comm_sign){
+            .kind = COMM_SIGN_LOST, .lost = lost, .loss = (int32_t)loss, .reported = false};
+        notify(comm, first, &comm->suspicion);
     } else if (base_clock_ns() - comm->suspected_ns > report_ns) {
         lost_now(comm, lost);
     }
@@ -103,18 +106,17 @@ static void lose(struct comm *comm, int lost, enum comm_loss loss, bool reported
         return;
     }
     int first = reporter(comm, lost);
-    comm->notice = (struct comm_sign){
-        .kind = COMM_SIGN_LOST, .lost = lost, .loss = (int32_t)loss, .reported = reported};
     if (reported) {
         lost_now(comm, lost);
     } else if (first != comm->rank) {
-        suspect(comm, lost, first);
+        suspect(comm, lost, loss, first);
     } else {
         report(comm, lost, loss);
-        comm->notice.reported = true;
+        comm->notice = (struct comm_sign){
+            .kind = COMM_SIGN_LOST, .lost = lost, .loss = (int32_t)loss, .reported = true};
         for (int i = 0; i < comm->size; i++) {
             if (i != comm->rank) {
-                notify(comm, i);
+                notify(comm, i, &comm->notice);
             }
         }
         lost_now(comm, lost);

@@ -62,8 +62,8 @@ struct comm {
     pthread_t thread;
 
     // The communication thread's own.
-    struct comm_peer *peers;  // [size]
-    struct comm_sign notice;  // of a loss
+    struct comm_peer *peers;            // [size]
+    struct comm_sign suspicion, notice; // of a loss: to who reports it, and from there to all
     int64_t suspected_ns;     // when a loss was noticed that another node is to report; 0: none
     bool listening;           // to signs of life
     int transfers;            // begun and not yet finished

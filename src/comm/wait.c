@@ -26,17 +26,11 @@ enum stn_status comm_wait_pause(struct comm *comm)
     return comm_liveness_tick(comm);
 }
 
-// Which node a transfer is with is kept beside the transport's request.
-static int peer_of(const struct comm_transfer *transfer)
-{
-    return (int)(intptr_t)transfer->handle[1];
-}
-
 static enum stn_status begun(struct comm *comm, enum stn_status status, int peer,
                              struct comm_transfer *transfer)
 {
     if (status == STN_OK) {
-        transfer->handle[1] = (void *)(intptr_t)peer;
+        transfer->peer = peer;
         comm->transfers++;
         comm_wait_moved(comm);
     }
@@ -61,7 +55,7 @@ enum stn_status comm_send_begin(struct comm *comm, int peer, int tag, enum comm_
     }
     atomic_fetch_add_explicit(&comm->sent_bytes[kind], (long long)bytes, memory_order_relaxed);
     struct comm_transport *transport = comm->transport;
-    status = transport->ops->send(transport, peer, tag, data, bytes, &out->handle[0]);
+    status = transport->ops->send(transport, peer, tag, data, bytes, &out->request);
     return begun(comm, status, peer, out);
 }
 
@@ -73,7 +67,7 @@ enum stn_status comm_receive_begin(struct comm *comm, int peer, int tag, void *d
         return status;
     }
     struct comm_transport *transport = comm->transport;
-    status = transport->ops->receive(transport, peer, tag, data, bytes, &out->handle[0]);
+    status = transport->ops->receive(transport, peer, tag, data, bytes, &out->request);
     return begun(comm, status, peer, out);
 }
 
@@ -82,8 +76,7 @@ enum stn_status comm_transfer_test(struct comm *comm, struct comm_transfer *tran
     if (atomic_load(&comm->lost) >= 0) {
         return STN_ERR_NODE_LOST;
     }
-    enum stn_status status =
-        comm->transport->ops->test(comm->transport, &transfer->handle[0], done);
+    enum stn_status status = comm->transport->ops->test(comm->transport, &transfer->request, done);
     if (status == STN_OK && *done) {
         comm->transfers--;
         comm_wait_moved(comm);
@@ -102,7 +95,7 @@ enum stn_status comm_transfer_finish(struct comm *comm, struct comm_transfer *tr
             status = comm_transfer_test(comm, transfer, &done);
         }
         if (status == STN_OK && !done) {
-            status = comm_liveness_expect(comm, peer_of(transfer), since_ns);
+            status = comm_liveness_expect(comm, transfer->peer, since_ns);
         }
     }
     return status;

@@ -142,8 +142,9 @@ enum stn_status emulate_enter(const struct emulate *emulate, int rank, int pid)
     }
     if (emulate->group.method == EMULATE_PACING) {
         return stn_fail(STN_ERR_UNSUPPORTED,
-                        "another program cannot be held to a share of the CPUs: control groups "
-                        "cannot be made here (they need root, or a delegated group)");
+                        "node %d: another program cannot be held to a share of the CPUs without "
+                        "control groups",
+                        rank);
     }
     if (!emulate_group_enter(emulate->group.dir, rank, pid)) {
         return stn_fail(STN_ERR_IO, "node %d: cannot enter its control group %s/%d: %s", rank,

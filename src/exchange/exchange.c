@@ -73,6 +73,8 @@ static bool owners_alloc(struct exchange *exchange, const double *weights)
     return true;
 }
 
+// Room for a sum and a few contributions, on huge pages: the kernel copies between processes page by
+// page.
 static bool scratch_alloc(struct exchange *exchange)
 {
     size_t largest = 0;
@@ -80,14 +82,19 @@ static bool scratch_alloc(struct exchange *exchange)
         size_t count = exchange->buckets[i].count;
         largest = count > largest ? count : largest;
     }
-    size_t bytes = largest * sizeof(double) + exchange_wire_bytes(0, EXCHANGE_HALF);
-    exchange->sum = base_arena_alloc(&exchange->arena, bytes);
-    bool complete = exchange->sum != NULL;
-    for (int i = 0; i < EXCHANGE_AHEAD && i < exchange->nodes - 1; i++) {
-        exchange->slots[i] = base_arena_alloc(&exchange->arena, bytes);
-        complete = complete && exchange->slots[i];
+    size_t line = 64, bytes = largest * sizeof(double) + exchange_wire_bytes(0, EXCHANGE_HALF);
+    bytes = (bytes + line - 1) / line * line;
+    int slots = exchange->nodes - 1 < EXCHANGE_AHEAD ? exchange->nodes - 1 : EXCHANGE_AHEAD;
+    exchange->scratch_bytes = (size_t)(slots + 1) * bytes;
+    exchange->scratch = base_pages_alloc(exchange->scratch_bytes);
+    if (!exchange->scratch) {
+        return false;
     }
-    return complete;
+    exchange->sum = exchange->scratch;
+    for (int i = 0; i < slots; i++) {
+        exchange->slots[i] = (char *)exchange->scratch + (size_t)(i + 1) * bytes;
+    }
+    return true;
 }
 
 static bool buckets_alloc(struct exchange *exchange, const struct exchange_config *config)
@@ -175,6 +182,9 @@ void exchange_destroy(struct exchange *exchange)
         comm_abandon(exchange->comm); // or jobs might wait for ever
         enum stn_status status = buckets_wait(exchange);
         (void)status;
+    }
+    if (exchange->scratch) {
+        base_pages_free(exchange->scratch, exchange->scratch_bytes);
     }
     exchange_carry_free(&exchange->gradient_carry);
     exchange_carry_free(&exchange->statistic_carry);

@@ -52,6 +52,8 @@ struct exchange {
     int bucket_count;
     struct comm_job collect;
     struct base_arena arena;
+    void *scratch; // pages: sum and slots below
+    size_t scratch_bytes;
 
     // The caller's.
     float *gradients; // borrowed

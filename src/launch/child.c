@@ -30,11 +30,7 @@ static void reset_signals(void)
 
 static void become(const struct launch_child *child, pid_t parent, int failure)
 {
-    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (null < 0 || dup2(null, STDIN_FILENO) < 0 ||
-        (child->out >= 0 && dup2(child->out, STDOUT_FILENO) < 0) ||
-        (child->err >= 0 && dup2(child->err, STDERR_FILENO) < 0) || setsid() < 0 ||
-        prctl(PR_SET_PDEATHSIG, child->death_signal) != 0) {
+    if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, child->death_signal) != 0) {
         report(failure, errno);
     }
     if (getppid() != parent) {
@@ -43,6 +39,12 @@ static void become(const struct launch_child *child, pid_t parent, int failure)
     reset_signals();
     if (child->prepare && child->prepare(child->context) != STN_OK) {
         report(failure, 0);
+    }
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 ||
+        (child->out >= 0 && dup2(child->out, STDOUT_FILENO) < 0) ||
+        (child->err >= 0 && dup2(child->err, STDERR_FILENO) < 0)) {
+        report(failure, errno);
     }
     execvp(child->argv[0], child->argv);
     report(failure, errno);

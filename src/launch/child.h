@@ -12,7 +12,7 @@ struct launch_child {
     char *const *argv; // argv[0] is looked up in PATH; NULL at the end
     int out, err;      // what its stdout and stderr become; −1: ours. Its stdin is /dev/null
     int death_signal;  // what it gets when this process ends, however that happens
-    // Runs in the child before the program does; may be NULL. Whoever fails has said why.
+    // Runs in the child before the program does, still with our stderr; may be NULL. Whoever fails has said why.
     enum stn_status (*prepare)(void *context);
     void *context;
 };

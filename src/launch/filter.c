@@ -196,13 +196,24 @@ bool launch_filter_death(const struct launch_filter *filter, int *rank, int *sig
            sscanf(end, "exited on signal %d", signal_number) == 1;
 }
 
+bool launch_filter_exit(const struct launch_filter *filter, int *rank)
+{
+    const char *name = strstr(filter->said, "Process name: [[");
+    return name && sscanf(name, "Process name: [[%*d,%*d],%d", rank) == 1;
+}
+
 bool launch_filter_reason(const struct launch_filter *filter, char *line, size_t size)
 {
+    static const char *const idle[] = {"Primary job ", "mpirun: Forwarding ", "mpirun detected "};
     const char *text = filter->said;
-    // These tell that something was wrong, but not what.
-    while (strncmp(text, "Primary job ", 12) == 0 || strncmp(text, "mpirun: Forwarding", 18) == 0) {
+    for (size_t i = 0; i < sizeof(idle) / sizeof(idle[0]);) {
+        if (strncmp(text, idle[i], strlen(idle[i])) != 0) {
+            i++;
+            continue;
+        }
         text += strcspn(text, "\f");
         text += *text == '\f';
+        i = 0;
     }
     size_t used = 0;
     for (; *text && *text != '\f' && used + 1 < size; text++) {

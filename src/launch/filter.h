@@ -29,7 +29,9 @@ void launch_filter_feed(struct launch_filter *filter, const char *data, size_t b
 void launch_filter_settle(struct launch_filter *filter);
 // mpirun's notice of a process that a signal ended: its rank and the signal. False: it said no such thing.
 bool launch_filter_death(const struct launch_filter *filter, int *rank, int *signal_number);
-// The first thing mpirun said that may be a reason, in one line. False: it said nothing.
+// The rank of the first process that ended with a code other than 0, if mpirun told it.
+bool launch_filter_exit(const struct launch_filter *filter, int *rank);
+// The first thing mpirun said beyond that a process ended, in one line. False: it said nothing.
 bool launch_filter_reason(const struct launch_filter *filter, char *line, size_t size);
 
 #endif

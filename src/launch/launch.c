@@ -188,27 +188,43 @@ static enum stn_status make_shares(const struct cluster *cluster, struct emulate
     return status;
 }
 
+static const char *name_of(const struct cluster *cluster, int rank)
+{
+    return rank >= 0 && rank < cluster->count ? cluster->nodes[rank].name : "?";
+}
+
 // A failure that no node has spoken of is told here, from what mpirun saw.
-static int conclude(const struct run *run, const struct cluster *cluster, int code)
+static void explain(const struct run *run, const struct cluster *cluster, int code)
 {
     int rank, number;
     char reason[400];
+    if (run->filter.last && run->filter.last != '\n') {
+        launch_write(STDERR_FILENO, "\n", 1); // a node's moving line
+    }
+    if (launch_filter_death(&run->filter, &rank, &number)) {
+        stn_log(STN_LOG_ERROR, "node %s was ended by signal %d (%s)", name_of(cluster, rank),
+                number, strsignal(number));
+    } else if (launch_filter_exit(&run->filter, &rank)) {
+        stn_log(STN_LOG_ERROR, "node %s ended with code %d and did not say why",
+                name_of(cluster, rank), code);
+    } else if (launch_filter_reason(&run->filter, reason, sizeof(reason))) {
+        stn_log(STN_LOG_ERROR, "the nodes could not run; mpirun says: %s", reason);
+    } else {
+        stn_log(STN_LOG_ERROR, "a node ended with code %d and did not say why", code);
+    }
+}
+
+// mpirun's exit code as one of ours.
+static int conclude(const struct run *run, const struct cluster *cluster, int code)
+{
     if (run->stops > 0 && (code > 128 || run->stops > 1)) {
         return INTERRUPTED; // before nodes could catch the signal, or not waiting for them
     }
-    if (code == 0 || code == INTERRUPTED || run->filter.node_failed) {
-        return code > 128 && code != INTERRUPTED ? 1 : code;
+    if (code == 0 || code == INTERRUPTED) {
+        return code;
     }
-    if (launch_filter_death(&run->filter, &rank, &number)) {
-        const char *name = rank >= 0 && rank < cluster->count ? cluster->nodes[rank].name : "?";
-        stn_log(STN_LOG_ERROR, "node %s was ended by signal %d (%s)", name, number,
-                strsignal(number));
-        return 1;
-    }
-    if (launch_filter_reason(&run->filter, reason, sizeof(reason))) {
-        stn_log(STN_LOG_ERROR, "a node failed, mpirun says: %s", reason);
-    } else {
-        stn_log(STN_LOG_ERROR, "the nodes ended with code %d and did not say why", code);
+    if (!run->filter.node_failed) {
+        explain(run, cluster, code);
     }
     return code > 128 ? 1 : code;
 }

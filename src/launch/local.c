@@ -280,12 +280,20 @@ static enum stn_status check_nodes(const struct cluster *cluster)
     return STN_OK;
 }
 
+static enum stn_status make_shares(struct crew *crew)
+{
+    enum stn_status status = emulate_create(crew->config->cluster, &crew->emulate);
+    if (status == STN_OK && emulate_method(crew->emulate) == EMULATE_PACING) {
+        status = stn_fail(STN_ERR_UNSUPPORTED,
+                          "control groups cannot be made here (they need root, or a delegated "
+                          "group), and only stannis itself can keep to a share without");
+    }
+    return status;
+}
+
 static enum stn_status run_crew(struct crew *crew)
 {
     enum stn_status status = STN_OK;
-    for (int i = 0; i < crew->count; i++) {
-        crew->nodes[i].pid_fd = crew->nodes[i].fds[0] = crew->nodes[i].fds[1] = -1;
-    }
     for (int i = 0; i < crew->count && status == STN_OK; i++) {
         status = start_node(crew, i);
     }
@@ -316,12 +324,16 @@ enum stn_status launch_local_run(const struct launch_local_config *config, int *
         status = stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", count);
         goto out_free;
     }
-    status = emulate_create(config->cluster, &crew.emulate);
+    for (int i = 0; i < count; i++) {
+        crew.nodes[i].pid_fd = crew.nodes[i].fds[0] = crew.nodes[i].fds[1] = -1;
+    }
+    status = make_shares(&crew);
     if (status != STN_OK) {
-        goto out_free;
+        goto out_shares;
     }
     status = run_crew(&crew);
     *exit_code = crew.code;
+out_shares:
     emulate_destroy(crew.emulate);
     read_rest(&crew);
 out_free:

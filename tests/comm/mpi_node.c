@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "comm/comm.h"
 #include "exchange/exchange.h"
@@ -47,7 +48,7 @@ static bool sums_are_right(const float *sums, int nodes)
         for (int rank = 1; rank < nodes; rank++) {
             sum += value_of(rank, i);
         }
-        if (memcmp(&sum, &sums[i], sizeof(sum)) != 0) {
+        if (sum != sums[i]) {
             return false;
         }
     }
@@ -154,7 +155,7 @@ static enum stn_status lose(struct comm *comm, const char *how, int victim)
 
 static enum stn_status bench(struct comm *comm, size_t count, int steps, const double *weights)
 {
-    float *sums = calloc(count, sizeof(*sums));
+    float *sums = base_pages_alloc(count * sizeof(*sums)); // like those of a network
     const char *bucket = getenv("BUCKET_BYTES"), *half = getenv("HALF");
     struct exchange_config config = {.comm = comm,
                                      .gradients = sums,
@@ -178,7 +179,7 @@ static enum stn_status bench(struct comm *comm, size_t count, int steps, const d
            1e3 * (processor_seconds() - begin) / steps,
            1e3 * exchange_stats(exchange).exposed_seconds / steps);
     exchange_destroy(exchange);
-    free(sums);
+    base_pages_free(sums, count * sizeof(*sums));
     return status;
 }
 
@@ -199,7 +200,8 @@ int main(int argc, char **argv)
     } else if (strcmp(mode, "lose") == 0 && argc == 4) {
         status = lose(comm, argv[2], atoi(argv[3]));
     } else if (strcmp(mode, "bench") == 0 && argc == 4) {
-        static const double weights[64] = {1, 0.25, 0.25, 0.25};
+        const char *text = getenv("WEIGHT"); // of the nodes but for node 0's 1
+        double weight = text ? atof(text) : 0.25, weights[64] = {1, weight, weight, weight};
         status = bench(comm, (size_t)atol(argv[2]), atoi(argv[3]), weights);
     } else {
         status = stn_fail(STN_ERR_INVALID, "mpi_node: see its source for what it can do");

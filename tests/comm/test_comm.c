@@ -76,8 +76,8 @@ enum { JOBS = 50 };
 
 struct numbered_job {
     struct comm_job job;
-    int number, *journal, *length;
-    int received;
+    int *journal, *length;
+    int number, received;
 };
 
 // Passes a number around the ring, so that each job waits for another node.

@@ -47,8 +47,9 @@ class MpiTest(unittest.TestCase):
             result = self.nodes("check", transport=transport)
             self.assertEqual((result.returncode, result.stderr), (0, ""))
 
-    def test_waiting_sleeps(self):
-        result = self.nodes("wait", "2")
+    def test_waiting_sleeps_and_who_computes_is_not_lost(self):
+        result = self.nodes("wait", str(TIMEOUT_OF_NODES + 2))
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
         shares = [float(line) for line in result.stdout.split()]
         self.assertEqual(len(shares), 4)
         self.assertLess(max(shares), 0.05)

@@ -119,6 +119,23 @@ static void reasons_are_one_line(void **state)
     assert_false(launch_filter_reason(&filter, line, sizeof(line)));
 }
 
+static void the_first_that_failed_is_known(void **state)
+{
+    (void)state;
+    struct launch_filter filter = assert_passes(
+        DASHES
+        "mpirun detected that one or more processes exited with non-zero status, thus causing\n"
+        "the job to be terminated. The first process to do so was:\n\n"
+        "  Process name: [[26234,1],17]\n  Exit code:    130\n" DASHES,
+        "");
+    int rank;
+    char line[64];
+    assert_true(launch_filter_exit(&filter, &rank));
+    assert_int_equal(rank, 17);
+    assert_false(launch_filter_reason(&filter, line, sizeof(line)));
+    assert_false(launch_filter_exit(&(struct launch_filter){.said = ""}, &rank));
+}
+
 static void errors_of_nodes_are_noticed(void **state)
 {
     (void)state;
@@ -157,6 +174,7 @@ int main(void)
         cmocka_unit_test(what_mpirun_says_does_not),
         cmocka_unit_test(a_banner_may_lack_its_end),
         cmocka_unit_test(reasons_are_one_line),
+        cmocka_unit_test(the_first_that_failed_is_known),
         cmocka_unit_test(errors_of_nodes_are_noticed),
         cmocka_unit_test(long_texts_are_cut_not_overrun),
     };

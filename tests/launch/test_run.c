@@ -258,9 +258,10 @@ static void a_moving_line_passes_and_silence_does_not(void **state)
     struct launcher launcher = start("emulate", shares, "move", NULL);
     assert_int_equal(finish(&launcher), 3);
     assert_non_null(strstr(launcher.text, "\r40 %\033[K"));
-    assert_non_null(strstr(launcher.text, "stannis: error: a node failed, mpirun says: mpirun "
-                                          "detected that one or more processes exited with "
-                                          "non-zero status"));
+    // mpirun does not always tell which.
+    assert_non_null(strstr(launcher.text, "\nstannis: error: "));
+    assert_non_null(strstr(launcher.text, "node"));
+    assert_non_null(strstr(launcher.text, " ended with code 3 and did not say why\n"));
     assert_null(strstr(launcher.text, "-----"));
     assert_null(strstr(launcher.text, "Primary job"));
 }
