@@ -273,9 +273,7 @@ static size_t scratch_bytes(const struct conv *conv)
     size_t forward = conv->run[FORWARD].scratch_bytes;
     size_t data = conv->dx_bytes + conv->run[DATA].scratch_bytes;
     size_t weights = conv->gradient_bytes + conv->run[WEIGHTS].scratch_bytes;
-    struct kernel_shape y = conv->op.traits.y.shape;
-    size_t bias =
-        (size_t)y.n * (size_t)kernel_tensor_padded_channels(conv->op.traits.y) * sizeof(double);
+    size_t bias = onednn_mask_and_sum_bias_bytes(conv->op.traits.y);
     return larger(larger(forward, bias), larger(data, weights));
 }
 
@@ -303,27 +301,25 @@ static enum stn_status conv_forward(struct kernel_op *op, const struct kernel_io
     return onednn_task_run(conv->engine, &conv->run[FORWARD], addresses, io->scratch);
 }
 
-// dy becomes the gradient before the activation; the bias gradient falls out on the way, summed in
-// the order of the samples so that it does not depend on the number of threads.
-static void mask_and_sum_bias(const struct conv *conv, const struct kernel_io *io)
+void onednn_mask_and_sum_bias(const struct onednn_engine *engine, const struct kernel_conv *d,
+                              struct kernel_tensor y, const struct kernel_io *io)
 {
-    struct onednn_chunks c = onednn_chunks_of(conv->op.traits.y);
+    struct onednn_chunks c = onednn_chunks_of(y);
     const struct simd_kernels *simd = simd_kernels_for(c.block);
-    enum kernel_activation activation = conv->desc.activation;
     double *partials = io->scratch; // [n][padded channels]
     int padded = c.blocks * c.block;
-#pragma omp parallel num_threads(onednn_team(conv->engine, &c))
+#pragma omp parallel num_threads(onednn_team(engine, &c))
     {
 #pragma omp for schedule(static)
         for (int i = 0; i < io->rows * c.blocks; i++) {
             size_t at = (size_t)i * c.floats;
             double *sum = partials + (size_t)(i * c.block);
             memset(sum, 0, (size_t)c.block * sizeof(*sum));
-            onednn_mask_sum(simd, io->dy + at, activation == KERNEL_LINEAR ? NULL : io->y + at,
-                            activation, c.pixels, sum);
+            onednn_mask_sum(simd, io->dy + at, d->activation == KERNEL_LINEAR ? NULL : io->y + at,
+                            d->activation, c.pixels, sum);
         }
 #pragma omp for schedule(static)
-        for (int channel = 0; channel < (conv->desc.bias ? c.channels : 0); channel++) {
+        for (int channel = 0; channel < (d->bias ? c.channels : 0); channel++) {
             double sum = 0.0;
             for (int n = 0; n < io->rows; n++) {
                 sum += partials[n * padded + channel];
@@ -331,6 +327,11 @@ static void mask_and_sum_bias(const struct conv *conv, const struct kernel_io *i
             io->param_grads[1][channel] += (float)sum;
         }
     }
+}
+
+size_t onednn_mask_and_sum_bias_bytes(struct kernel_tensor y)
+{
+    return (size_t)y.shape.n * (size_t)kernel_tensor_padded_channels(y) * sizeof(double);
 }
 
 static void add_to_held(const struct conv *conv, const float *gradient)
@@ -403,7 +404,7 @@ static enum stn_status conv_backward(struct kernel_op *op, const struct kernel_i
 {
     struct conv *conv = (struct conv *)op;
     if (conv->desc.bias || conv->desc.activation != KERNEL_LINEAR) {
-        mask_and_sum_bias(conv, io);
+        onednn_mask_and_sum_bias(conv->engine, &conv->desc, op->traits.y, io);
     }
     enum stn_status status = backward_weights(conv, io);
     if (!status && conv->desc.dx != KERNEL_DX_NONE) {
@@ -453,6 +454,9 @@ enum stn_status onednn_conv_create(void *engine, const struct kernel_conv *d,
 {
     if (onednn_depthwise_fits(engine, d)) {
         return onednn_depthwise_create(engine, d, conv_traits(engine, d), out);
+    }
+    if (onednn_winograd_fits(engine, d)) {
+        return onednn_winograd_create(engine, d, conv_traits(engine, d), out);
     }
     struct conv *conv = calloc(1, sizeof(*conv));
     if (!conv) {

@@ -134,4 +134,18 @@ STN_MUST_CHECK enum stn_status onednn_depthwise_create(struct onednn_engine *eng
                                                        struct kernel_op_traits traits,
                                                        struct kernel_op **out);
 
+// The same for 3×3 convolutions of stride 1, where that is faster than oneDNN.
+bool onednn_winograd_fits(const struct onednn_engine *engine, const struct kernel_conv *d);
+STN_MUST_CHECK enum stn_status onednn_winograd_create(struct onednn_engine *engine,
+                                                      const struct kernel_conv *d,
+                                                      struct kernel_op_traits traits,
+                                                      struct kernel_op **out);
+
+// What backward does first: dy becomes the gradient before the activation; the bias gradient falls
+// out on the way, summed in the order of the samples so that it does not depend on the number of
+// threads. Uses the scratch.
+void onednn_mask_and_sum_bias(const struct onednn_engine *engine, const struct kernel_conv *d,
+                              struct kernel_tensor y, const struct kernel_io *io);
+size_t onednn_mask_and_sum_bias_bytes(struct kernel_tensor y);
+
 #endif

@@ -35,11 +35,40 @@ struct simd_plane {
     bool adaptive; // averages over oh × ow even parts; no window
 };
 
+// Winograd's tiles: IN × IN inputs, OUT × OUT outputs, TAPS × TAPS weights, POSITIONS of each once
+// transformed.
+enum { SIMD_TILE_IN = 6, SIMD_TILE_OUT = 4, SIMD_TILE_TAPS = 3, SIMD_TILE_POSITIONS = 36 };
+
+// Tiles over the planes [h][w][block] of one channel block, sample by sample and row by row,
+// down × across in a plane; the first one begins `pad` rows and columns before the plane. A tile may
+// reach beyond: there is zero, or nothing is written.
+struct simd_tiling {
+    int h, w, down, across, pad[2];
+    size_t sample_step; // floats from one plane to the next
+};
+
+enum { SIMD_WEIGH_MAX = 16 };
+
+struct simd_tile_range {
+    int first, count;
+};
+
+// Blocked matrices: a is [blocks][rows][block]; b and c are [columns][…][block], columns counted in
+// blocks. Steps are floats from one block to the next.
+struct simd_product {
+    const float *a, *b;
+    float *c;
+    int rows, blocks, columns;
+    size_t a_step, b_step, c_step;
+    bool add; // to c
+};
+
 // Widest kernel over a plain image.
 enum { SIMD_IMAGE_KERNEL_MAX = 16 };
 
 struct simd_kernels {
     int block;
+    bool fused; // multiplies and adds in one instruction
 
     // Mean and Σ(x − mean)² over the pixels; [block] each.
     void (*moments)(const float *x, size_t pixels, double *mean, double *m2);
@@ -94,6 +123,25 @@ struct simd_kernels {
     // Of one channel of a plain image x [h][w] with a block of dy; writes dw [kh][kw][block].
     void (*image_weights)(const struct simd_plane *plane, const float *x, const float *dy,
                           float *dw);
+
+    // Winograd's transforms. Position p of tile i of the range is at p·step + i·block floats.
+    void (*winograd_cut)(const struct simd_tiling *tiling, const float *x,
+                         struct simd_tile_range range, float *to, size_t step);
+    void (*winograd_cut_gradient)(const struct simd_tiling *tiling, const float *dy,
+                                  struct simd_tile_range range, float *to, size_t step);
+    // y (+)= act(· + bias); bias is [block] or NULL.
+    void (*winograd_put)(const struct simd_tiling *tiling, const float *from, size_t step,
+                         struct simd_tile_range range, const float *bias,
+                         enum kernel_activation activation, bool add, float *y);
+    // taps are [count][3][3][block], count ≤ SIMD_WEIGH_MAX; `to` is aligned to a block and not read
+    // soon.
+    void (*winograd_weigh)(const float *taps, int count, float *to, size_t step);
+    // taps are [3][3][block].
+    void (*winograd_weigh_gradient)(const float *from, size_t step, float *taps);
+    // c [columns][rows][block] = Σ over the channels of a; b is [columns][blocks·block][block].
+    void (*product)(const struct simd_product *product);
+    // c [columns][blocks·block][block] = Σ over the rows; b is [columns][rows][block].
+    void (*product_over_rows)(const struct simd_product *product);
 };
 
 // The best table for a block of 1, 8 or 16 on this CPU.

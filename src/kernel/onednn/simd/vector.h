@@ -118,7 +118,14 @@ enum { SIMD_RUN = 256 };
     X(depthwise)                                                                                   \
     X(depthwise_data)                                                                              \
     X(depthwise_weights)                                                                           \
-    X(image_weights)
+    X(image_weights)                                                                               \
+    X(winograd_cut)                                                                                \
+    X(winograd_cut_gradient)                                                                       \
+    X(winograd_put)                                                                                \
+    X(winograd_weigh)                                                                              \
+    X(winograd_weigh_gradient)                                                                     \
+    X(product)                                                                                     \
+    X(product_over_rows)
 
 // Declares each entry with the type that the table gives it.
 #define X(name) extern __typeof__(*((struct simd_kernels *)0)->name) SIMD_NAME(name);
