@@ -35,7 +35,7 @@ static void part_multiply(const struct winograd_gradient *g, struct part part, c
                           const float *dy, int rows, bool add, float *sums)
 {
     size_t block = (size_t)g->x.c.block;
-    struct simd_product p = {
+    struct simd_tile_product p = {
         .rows = rows,
         .blocks = part.x_count,
         .columns = part.dy_count,
@@ -48,7 +48,7 @@ static void part_multiply(const struct winograd_gradient *g, struct part part, c
         p.a = x + position * g->x_step + (size_t)part.x * g->row_step;
         p.b = dy + position * g->dy_step + (size_t)part.dy * g->row_step;
         p.c = sums + position * g->part_step;
-        g->simd->product_over_rows(&p);
+        g->simd->tile_product_over_rows(&p);
     }
 }
 

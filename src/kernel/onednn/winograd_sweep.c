@@ -88,7 +88,7 @@ static void multiply(const struct winograd_sweep *s, const float *in, int first,
                      int rows, float *sums)
 {
     const float *weights = s->weights + weights_at(s, first);
-    struct simd_product p = {
+    struct simd_tile_product p = {
         .rows = rows,
         .blocks = s->in.c.blocks,
         .columns = blocks,
@@ -100,7 +100,7 @@ static void multiply(const struct winograd_sweep *s, const float *in, int first,
         p.a = in + position * s->cut_step;
         p.b = weights + position * weight_step(s, blocks);
         p.c = sums + position * s->sum_step;
-        s->simd->product(&p);
+        s->simd->tile_product(&p);
     }
 }
 

@@ -55,7 +55,7 @@ struct simd_tile_range {
 
 // Blocked matrices: a is [blocks][rows][block]; b and c are [columns][…][block], columns counted in
 // blocks. Steps are floats from one block to the next.
-struct simd_product {
+struct simd_tile_product {
     const float *a, *b;
     float *c;
     int rows, blocks, columns;
@@ -139,9 +139,9 @@ struct simd_kernels {
     // taps are [3][3][block].
     void (*winograd_weigh_gradient)(const float *from, size_t step, float *taps);
     // c [columns][rows][block] = Σ over the channels of a; b is [columns][blocks·block][block].
-    void (*product)(const struct simd_product *product);
+    void (*tile_product)(const struct simd_tile_product *product);
     // c [columns][blocks·block][block] = Σ over the rows; b is [columns][rows][block].
-    void (*product_over_rows)(const struct simd_product *product);
+    void (*tile_product_over_rows)(const struct simd_tile_product *product);
 };
 
 // The best table for a block of 1, 8 or 16 on this CPU.

@@ -124,8 +124,8 @@ enum { SIMD_RUN = 256 };
     X(winograd_put)                                                                                \
     X(winograd_weigh)                                                                              \
     X(winograd_weigh_gradient)                                                                     \
-    X(product)                                                                                     \
-    X(product_over_rows)
+    X(tile_product)                                                                                \
+    X(tile_product_over_rows)
 
 // Declares each entry with the type that the table gives it.
 #define X(name) extern __typeof__(*((struct simd_kernels *)0)->name) SIMD_NAME(name);

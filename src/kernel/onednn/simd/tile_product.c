@@ -12,8 +12,8 @@ enum {
 };
 
 // `depth` counts blocks.
-SIMD_INLINE void channels_tile(int rows, int columns, const struct simd_product *p, const float *a,
-                               const float *b, int depth, bool add, float *c)
+SIMD_INLINE void channels_tile(int rows, int columns, const struct simd_tile_product *p,
+                               const float *a, const float *b, int depth, bool add, float *c)
 {
     vec sums[ROWS][COLUMNS];
     for (int m = 0; m < rows; m++) {
@@ -43,8 +43,8 @@ SIMD_INLINE void channels_tile(int rows, int columns, const struct simd_product 
     }
 }
 
-SIMD_INLINE void channels_rows(int rows, int columns, const struct simd_product *p, const float *a,
-                               const float *b, int depth, bool add, float *c)
+SIMD_INLINE void channels_rows(int rows, int columns, const struct simd_tile_product *p,
+                               const float *a, const float *b, int depth, bool add, float *c)
 {
     switch (rows) {
     case 6: channels_tile(6, columns, p, a, b, depth, add, c); break;
@@ -57,7 +57,7 @@ SIMD_INLINE void channels_rows(int rows, int columns, const struct simd_product 
 }
 
 // All rows against one or two blocks of columns, in nearly equal groups of rows.
-SIMD_INLINE void channels_panel(int columns, const struct simd_product *p, const float *a,
+SIMD_INLINE void channels_panel(int columns, const struct simd_tile_product *p, const float *a,
                                 const float *b, int depth, bool add, float *c)
 {
     int groups = (p->rows + ROWS - 1) / ROWS;
@@ -68,7 +68,7 @@ SIMD_INLINE void channels_panel(int columns, const struct simd_product *p, const
     }
 }
 
-void SIMD_NAME(product)(const struct simd_product *p)
+void SIMD_NAME(tile_product)(const struct simd_tile_product *p)
 {
     const int most = DEPTH / SIMD_BLOCK;
     for (int k = 0; k < p->blocks; k += most) {
@@ -92,7 +92,7 @@ void SIMD_NAME(product)(const struct simd_product *p)
 
 enum { CHANNELS = SIMD_BLOCK < 4 ? SIMD_BLOCK : 4, WIDTH = 3 }; // 4 × 3 sums, 3 + 1 vectors
 
-SIMD_INLINE void rows_tile(int columns, const struct simd_product *p, const float *a,
+SIMD_INLINE void rows_tile(int columns, const struct simd_tile_product *p, const float *a,
                            const float *b, float *c)
 {
     vec sums[CHANNELS][WIDTH];
@@ -120,7 +120,8 @@ SIMD_INLINE void rows_tile(int columns, const struct simd_product *p, const floa
     }
 }
 
-SIMD_INLINE void rows_panel(int columns, const struct simd_product *p, const float *b, float *c)
+SIMD_INLINE void rows_panel(int columns, const struct simd_tile_product *p, const float *b,
+                            float *c)
 {
     for (int k = 0; k < p->blocks; k++) {
         for (int l = 0; l < SIMD_BLOCK; l += CHANNELS) {
@@ -130,7 +131,7 @@ SIMD_INLINE void rows_panel(int columns, const struct simd_product *p, const flo
     }
 }
 
-void SIMD_NAME(product_over_rows)(const struct simd_product *p)
+void SIMD_NAME(tile_product_over_rows)(const struct simd_tile_product *p)
 {
     for (int n = 0; n < p->columns;) {
         int left = p->columns - n;
