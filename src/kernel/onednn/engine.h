@@ -82,6 +82,15 @@ static inline size_t onednn_chunk_at(const struct onednn_chunks *c, int n, int b
     return ((size_t)n * (size_t)c->blocks + (size_t)block) * c->floats;
 }
 
+// A sample's pixels in pieces that stay in the cache while several ops look at them: the unit of work
+// where the order of sums must not depend on who does what. Large maps have an even number.
+struct onednn_piece {
+    size_t first, count; // pixels
+};
+
+int onednn_pieces(size_t pixels);
+struct onednn_piece onednn_piece_at(size_t pixels, int piece);
+
 // Threads for a pass over all chunks: small tensors are not worth waking a team.
 int onednn_team(const struct onednn_engine *engine, const struct onednn_chunks *c);
 

@@ -10,12 +10,12 @@
 #include <omp.h>
 
 #include "base/arena.h"
-#include "kernel/onednn/engine.h"
+#include "kernel/onednn/batchnorm.h"
 
 // Found by timing the 1×1 convolutions of MobileNetV2, ResNet-50, SqueezeNet, DenseNet and Inception on
-// Zen 3: a group's weights for this many channels (18 KB) stay in the first-level cache, and a
-// panel's pixels of them in the second-level one. So do an outer panel's three planes of x in the first.
-enum { CHANNELS_AT_ONCE = 192, PANEL_PIXELS = 192, OUTER_PIXELS = 192 };
+// Zen 3: a group's weights for this many channels (18 KB) stay in the first-level cache while a panel
+// of pixels goes by. So do an outer panel's three planes of x.
+enum { CHANNELS_AT_ONCE = 192, PANEL_PIXELS = 160, OUTER_PIXELS = 192 };
 
 // One direction: `out` is what is written.
 struct side {
@@ -113,26 +113,29 @@ struct product {
     const float *bias;
     enum kernel_activation activation;
     bool add;
+    const struct onednn_gather *gather; // of what is written; or NULL
 };
 
-// Pixels first … end − 1 of all samples, counted through.
+// Pieces first … end − 1 of all samples, counted through.
 struct panel {
-    size_t first, end;
+    int first, end;
 };
 
-// One group of output blocks over one part of the channels of a panel, sample by sample.
-static void multiply_group(const struct product *p, struct panel panel, int group, int part)
+// Output blocks `block` … of one group, from one part of the channels.
+static struct simd_product group_call(const struct product *p, int group, int part, int *block)
 {
     const struct onednn_chunks *in = &p->side->in, *out = &p->side->out;
     int from = part_begin(in->blocks, CHANNELS_AT_ONCE / in->block, part) * in->block,
         to = part_begin(in->blocks, CHANNELS_AT_ONCE / in->block, part + 1) * in->block;
-    int block = part_begin(out->blocks, SIMD_PRODUCT_BLOCKS, group),
-        blocks = part_begin(out->blocks, SIMD_PRODUCT_BLOCKS, group + 1) - block;
-    size_t lane = (size_t)block * (size_t)out->block;
-    struct simd_product call = {
+    *block = part_begin(out->blocks, SIMD_PRODUCT_BLOCKS, group);
+    int blocks = part_begin(out->blocks, SIMD_PRODUCT_BLOCKS, group + 1) - *block;
+    size_t lane = (size_t)*block * (size_t)out->block;
+    return (struct simd_product){
+        .x = p->in + onednn_chunk_at(in, 0, from / in->block),
         .weights = p->side->weights + lane * (size_t)in->channels +
                    (size_t)from * (size_t)blocks * (size_t)out->block,
         .bias = p->bias && from == 0 ? p->bias + lane : NULL,
+        .y = p->out + onednn_chunk_at(out, 0, *block),
         .x_stride = in->floats,
         .y_stride = out->floats,
         .channels = smaller(to, in->channels) - from,
@@ -140,32 +143,42 @@ static void multiply_group(const struct product *p, struct panel panel, int grou
         .add = p->add || from > 0,
         .activation = to >= in->channels ? p->activation : KERNEL_LINEAR,
     };
-    for (size_t at = panel.first; at < panel.end;) {
-        int n = (int)(at / in->pixels);
-        size_t pixel = at % in->pixels;
-        size_t count = in->pixels - pixel < panel.end - at ? in->pixels - pixel : panel.end - at;
-        call.x = p->in + onednn_chunk_at(in, n, from / in->block) + pixel * (size_t)in->block;
-        call.y = p->out + onednn_chunk_at(out, n, block) + pixel * (size_t)out->block;
-        p->simd->product(&call, count);
-        at += count;
+}
+
+static void multiply_group(const struct product *p, struct panel panel, int group, int part,
+                           bool last)
+{
+    const struct onednn_chunks *in = &p->side->in, *out = &p->side->out;
+    int pieces = onednn_pieces(in->pixels), block;
+    const struct simd_product whole = group_call(p, group, part, &block);
+    for (int i = panel.first; i < panel.end; i++) {
+        int n = i / pieces, piece = i % pieces;
+        struct onednn_piece at = onednn_piece_at(in->pixels, piece);
+        struct simd_product call = whole;
+        call.x += onednn_chunk_at(in, n, 0) + at.first * (size_t)in->block;
+        call.y += onednn_chunk_at(out, n, 0) + at.first * (size_t)out->block;
+        p->simd->product(&call, at.count);
+        for (int b = 0; b < (p->gather && last ? whole.blocks : 0); b++) {
+            onednn_gather_measure(p->gather, n, block + b, piece);
+        }
     }
 }
 
-// This thread's share of a product.
+// This thread's share of a product: of the pieces, in panels of one large or several small ones.
 static void multiply(const struct product *p)
 {
     const struct onednn_chunks *in = &p->side->in;
-    size_t pixels = (size_t)in->n * in->pixels;
-    size_t team = (size_t)omp_get_num_threads(), me = (size_t)omp_get_thread_num();
-    size_t first = pixels * me / team, count = pixels * (me + 1) / team - first;
     int parts = part_count(in->blocks, CHANNELS_AT_ONCE / in->block),
         groups = part_count(p->side->out.blocks, SIMD_PRODUCT_BLOCKS);
-    size_t panels = (count + PANEL_PIXELS - 1) / PANEL_PIXELS;
-    for (size_t i = 0; i < panels; i++) {
-        struct panel panel = {first + count * i / panels, first + count * (i + 1) / panels};
+    int items = in->n * onednn_pieces(in->pixels), team = omp_get_num_threads(),
+        me = omp_get_thread_num();
+    int most = in->pixels < PANEL_PIXELS ? PANEL_PIXELS / (int)in->pixels : 1;
+    struct panel share = {items * me / team, items * (me + 1) / team};
+    for (int first = share.first; first < share.end; first += most) {
+        struct panel panel = {first, smaller(first + most, share.end)};
         for (int part = 0; part < parts; part++) {
             for (int group = 0; group < groups; group++) {
-                multiply_group(p, panel, group, part);
+                multiply_group(p, panel, group, part, part == parts - 1);
             }
         }
     }
@@ -290,43 +303,80 @@ static const float *thin_input(const struct pointwise *pw, const struct kernel_i
 
 // ---- running ------------------------------------------------------------------------------------
 
-static enum stn_status pointwise_forward(struct kernel_op *op, const struct kernel_io *io)
+// `gather`: for the batch norm behind, or NULL.
+static enum stn_status forward(const struct pointwise *pw, const struct kernel_io *io,
+                               const struct onednn_gather *gather)
 {
-    const struct pointwise *pw = (struct pointwise *)op;
 #pragma omp parallel num_threads(onednn_team(pw->engine, &pw->x))
-    multiply(&(struct product){.simd = pw->simd,
-                               .side = &pw->forward,
-                               .in = thin_input(pw, io),
-                               .out = io->y,
-                               .bias = pw->desc.bias ? pw->bias : NULL,
-                               .activation = pw->desc.activation});
+    {
+        multiply(&(struct product){.simd = pw->simd,
+                                   .side = &pw->forward,
+                                   .in = thin_input(pw, io),
+                                   .out = io->y,
+                                   .bias = pw->desc.bias ? pw->bias : NULL,
+                                   .activation = pw->desc.activation,
+                                   .gather = gather});
+        if (gather) {
+#pragma omp barrier
+            onednn_gather_finish(gather);
+        }
+    }
     return STN_OK;
 }
 
-static void backward_data(const struct pointwise *pw, const struct kernel_io *io)
+static enum stn_status pointwise_forward(struct kernel_op *op, const struct kernel_io *io)
 {
-    bool strided = is_strided(pw);
-    struct product p = {.simd = pw->simd,
-                        .side = &pw->data,
-                        .in = io->dy,
-                        .out = strided ? io->scratch : io->dx[0],
-                        .add = !strided && pw->desc.dx == KERNEL_DX_ADD};
-    multiply(&p);
-    if (strided) {
-#pragma omp barrier
+    return forward((struct pointwise *)op, io, NULL);
+}
+
+static enum stn_status pointwise_forward_gathered(struct kernel_op *op, const struct kernel_io *io,
+                                                  struct kernel_op *next,
+                                                  const struct kernel_io *next_io)
+{
+    struct onednn_gather gather = onednn_gather_forward(next, next_io);
+    return forward((struct pointwise *)op, io, &gather);
+}
+
+static void widen_all(const struct pointwise *pw, const struct kernel_io *io,
+                      const struct onednn_gather *gather)
+{
+    const float *thin = io->scratch;
+    int pieces = gather ? onednn_pieces(pw->x.pixels) : 0;
 #pragma omp for schedule(static)
-        for (int i = 0; i < pw->x.n * pw->x.blocks; i++) {
-            widen_chunk(pw, p.out + (size_t)i * pw->data.out.floats,
-                        io->dx[0] + (size_t)i * pw->x.floats);
+    for (int i = 0; i < pw->x.n * pw->x.blocks; i++) {
+        widen_chunk(pw, thin + (size_t)i * pw->data.out.floats,
+                    io->dx[0] + (size_t)i * pw->x.floats);
+        for (int piece = 0; piece < pieces; piece++) {
+            onednn_gather_measure(gather, i / pw->x.blocks, i % pw->x.blocks, piece);
         }
     }
 }
 
-static enum stn_status pointwise_backward(struct kernel_op *op, const struct kernel_io *io)
+// `gather`: for the batch norm before, or NULL.
+static void backward_data(const struct pointwise *pw, const struct kernel_io *io,
+                          const struct onednn_gather *gather)
 {
-    const struct pointwise *pw = (struct pointwise *)op;
+    bool strided = is_strided(pw);
+    multiply(&(struct product){.simd = pw->simd,
+                               .side = &pw->data,
+                               .in = io->dy,
+                               .out = strided ? io->scratch : io->dx[0],
+                               .add = !strided && pw->desc.dx == KERNEL_DX_ADD,
+                               .gather = strided ? NULL : gather});
+#pragma omp barrier
+    if (strided) {
+        widen_all(pw, io, gather);
+    }
+    if (gather) {
+        onednn_gather_finish(gather);
+    }
+}
+
+static enum stn_status backward(const struct pointwise *pw, const struct kernel_io *io,
+                                const struct onednn_gather *gather)
+{
     if (pw->desc.bias || pw->desc.activation != KERNEL_LINEAR) {
-        onednn_conv_mask(pw->engine, &pw->desc, op->traits.y, io);
+        onednn_conv_mask(pw->engine, &pw->desc, pw->op.traits.y, io);
     }
 #pragma omp parallel num_threads(onednn_team(pw->engine, &pw->x))
     {
@@ -334,12 +384,27 @@ static enum stn_status pointwise_backward(struct kernel_op *op, const struct ker
             (struct outer){
                 .pw = pw, .x = thin_input(pw, io), .dy = io->dy, .dw = io->param_grads[0]},
             io->rows);
+        if (is_strided(pw)) {
+#pragma omp barrier // the scratch changes hands
+        }
         if (pw->desc.dx != KERNEL_DX_NONE) {
-#pragma omp barrier
-            backward_data(pw, io);
+            backward_data(pw, io, gather);
         }
     }
     return STN_OK;
+}
+
+static enum stn_status pointwise_backward(struct kernel_op *op, const struct kernel_io *io)
+{
+    return backward((struct pointwise *)op, io, NULL);
+}
+
+static enum stn_status pointwise_backward_gathered(struct kernel_op *op, const struct kernel_io *io,
+                                                   struct kernel_op *before,
+                                                   const struct kernel_io *before_io)
+{
+    struct onednn_gather gather = onednn_gather_backward(before, before_io);
+    return backward((struct pointwise *)op, io, &gather);
 }
 
 // ---- life ---------------------------------------------------------------------------------------
@@ -355,6 +420,8 @@ static const struct kernel_op_calls pointwise_calls = {
     .prepare = pointwise_prepare,
     .forward = pointwise_forward,
     .backward = pointwise_backward,
+    .forward_gathered = pointwise_forward_gathered,
+    .backward_gathered = pointwise_backward_gathered,
     .destroy = pointwise_destroy,
 };
 
