@@ -106,17 +106,18 @@ struct onednn_chunks onednn_chunks_of(struct kernel_tensor t)
     };
 }
 
+// A map has fewer than 2³² pixels, and short divisions are the quick ones.
 int onednn_pieces(size_t pixels)
 {
-    return pixels <= WHOLE_PIXELS_MAX
-               ? 1
-               : (int)((pixels + 2 * PIECE_PIXELS_MAX - 1) / (2 * PIECE_PIXELS_MAX)) * 2;
+    uint32_t pair = 2 * PIECE_PIXELS_MAX;
+    return pixels <= WHOLE_PIXELS_MAX ? 1 : (int)(((uint32_t)pixels + pair - 1) / pair * 2);
 }
 
 struct onednn_piece onednn_piece_at(size_t pixels, int piece)
 {
-    size_t pieces = (size_t)onednn_pieces(pixels), first = pixels * (size_t)piece / pieces;
-    return (struct onednn_piece){first, pixels * ((size_t)piece + 1) / pieces - first};
+    uint32_t pieces = (uint32_t)onednn_pieces(pixels), at = (uint32_t)piece;
+    uint32_t each = (uint32_t)pixels / pieces, longer = (uint32_t)pixels % pieces;
+    return (struct onednn_piece){at * each + (at < longer ? at : longer), each + (at < longer)};
 }
 
 int onednn_team(const struct onednn_engine *engine, const struct onednn_chunks *c)

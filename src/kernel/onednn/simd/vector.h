@@ -18,6 +18,7 @@
 
 typedef float vec __attribute__((vector_size(SIMD_BLOCK * sizeof(float))));
 typedef int32_t ivec __attribute__((vector_size(SIMD_BLOCK * sizeof(int32_t))));
+typedef double dvec __attribute__((vector_size(SIMD_BLOCK * sizeof(double))));
 typedef uint8_t bvec __attribute__((vector_size(SIMD_BLOCK)));
 
 SIMD_INLINE vec load(const float *p)
@@ -110,14 +111,27 @@ SIMD_INLINE vec spread(float value)
     return value - (vec){0};
 }
 
+SIMD_INLINE dvec widen(vec v)
+{
+    return __builtin_convertvector(v, dvec);
+}
+
+SIMD_INLINE dvec load_doubles(const double *p)
+{
+    dvec v;
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+
+SIMD_INLINE void store_doubles(double *p, dvec v)
+{
+    memcpy(p, &v, sizeof(v));
+}
+
 // Adds lane by lane in double: float sums are kept short (SIMD_RUN pixels) and meet here.
 SIMD_INLINE void add_to_doubles(vec v, double *sum)
 {
-    float lanes[SIMD_BLOCK];
-    memcpy(lanes, &v, sizeof(v));
-    for (int l = 0; l < SIMD_BLOCK; l++) {
-        sum[l] += (double)lanes[l];
-    }
+    store_doubles(sum, load_doubles(sum) + widen(v));
 }
 
 enum { SIMD_RUN = 256 };
