@@ -39,6 +39,7 @@ struct stn_train_config {
     double lr, momentum, weight_decay, warmup_epochs, lr_gamma, lr_step_epochs;
     double label_smoothing;
     bool nesterov;
+    bool exact; // sums over micro-batches do not depend on who computed which
     enum stn_schedule schedule;
     enum stn_augment augment;
     uint64_t seed;
@@ -87,7 +88,10 @@ struct stn_train_node {
     double cpus;       // what it may use: a quota, else its threads
     int micro_batches; // of a full step, by the split in force
     int64_t images, private_images, public_images;
+    int64_t skipped;                      // bad samples left out
     double compute_seconds, wait_seconds; // waiting for other nodes and the exchange
+    double exchange_seconds;              // its communication thread was busy with gradients
+    double exposed_seconds;               // of the exchange that no computing hid
     int64_t gradient_bytes, statistic_bytes, control_bytes; // sent; there is no kind for samples
 };
 

@@ -51,6 +51,10 @@ STN_MUST_CHECK enum stn_status comm_open(double timeout_seconds, struct comm **o
 // end, and the launcher ends the others. NULL is fine.
 void comm_close(struct comm *comm);
 
+// This node cannot go on: whoever waits for it ends with ERR_NODE_LOST, and so do its own jobs then.
+// comm_close does the same; for callers that must wait for their jobs before.
+void comm_abandon(struct comm *comm);
+
 // `size` nodes in this process, each to be used by a thread of its own: for tests.
 STN_MUST_CHECK enum stn_status comm_loopback_create(int size, double timeout_seconds,
                                                     struct comm *nodes[]);
@@ -63,6 +67,8 @@ const char *comm_name(const struct comm *comm, int rank);
 // What this node is doing, for the line that names it if it is lost. `phase` is a literal.
 void comm_set_phase(struct comm *comm, int64_t step, const char *phase);
 struct comm_traffic comm_traffic(const struct comm *comm);
+// Processor time that the communication thread has used.
+double comm_processor_seconds(const struct comm *comm);
 // The node that was lost, or −1.
 int comm_lost(const struct comm *comm);
 
@@ -92,7 +98,8 @@ bool comm_is_done(struct comm *comm, struct comm_job *job); // without waiting
 
 // A transfer under way; the buffer is borrowed until it is finished.
 struct comm_transfer {
-    void *handle[2];
+    void *request; // the transport's
+    int peer;
 };
 
 // Messages between two nodes arrive in the order sent, per tag (0 … 1000).
@@ -103,6 +110,9 @@ STN_MUST_CHECK enum stn_status comm_receive_begin(struct comm *comm, int peer, i
                                                   size_t bytes, struct comm_transfer *out);
 STN_MUST_CHECK enum stn_status comm_transfer_finish(struct comm *comm,
                                                     struct comm_transfer *transfer);
+// Without waiting; once done, it is finished.
+STN_MUST_CHECK enum stn_status comm_transfer_test(struct comm *comm, struct comm_transfer *transfer,
+                                                  bool *done);
 // Begin and finish.
 STN_MUST_CHECK enum stn_status comm_send(struct comm *comm, int peer, int tag, enum comm_kind kind,
                                          const void *data, size_t bytes);

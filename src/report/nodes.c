@@ -9,13 +9,16 @@
 static json_t *node_json(const struct stn_train_node *n)
 {
     return json_pack(
-        "{s:o, s:i, s:o, s:i, s:I, s:I, s:I, s:o, s:o, s:{s:I, s:I, s:I}}", "name",
+        "{s:o, s:i, s:o, s:i, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I}}", "name",
         report_json_text(n->name), "threads", n->threads, "cpus", report_json_real(n->cpus),
         "micro_batches", n->micro_batches, "images", (json_int_t)n->images, "private_images",
-        (json_int_t)n->private_images, "public_images", (json_int_t)n->public_images,
-        "compute_seconds", report_json_real(n->compute_seconds), "wait_seconds",
-        report_json_real(n->wait_seconds), "sent_bytes", "gradients", (json_int_t)n->gradient_bytes,
-        "statistics", (json_int_t)n->statistic_bytes, "control", (json_int_t)n->control_bytes);
+        (json_int_t)n->private_images, "public_images", (json_int_t)n->public_images, "skipped",
+        (json_int_t)n->skipped, "compute_seconds", report_json_real(n->compute_seconds),
+        "wait_seconds", report_json_real(n->wait_seconds), "exchange_seconds",
+        report_json_real(n->exchange_seconds), "exposed_seconds",
+        report_json_real(n->exposed_seconds), "sent_bytes", "gradients",
+        (json_int_t)n->gradient_bytes, "statistics", (json_int_t)n->statistic_bytes, "control",
+        (json_int_t)n->control_bytes);
 }
 
 json_t *report_nodes_json(const struct stn_train_node *nodes, int count)

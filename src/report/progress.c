@@ -65,12 +65,17 @@ static bool environment_is_utf8(void)
 struct report_progress_options report_progress_detect(FILE *stream)
 {
     const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
-    bool terminal = isatty(fileno(stream)) && term && strcmp(term, "dumb") != 0;
+    // A node's stream is a pipe to the launcher, which tells what terminal is behind it.
+    const char *launcher = getenv("STANNIS_TERMINAL");
+    int columns = 0;
+    bool passed_on = launcher && sscanf(launcher, "%dx", &columns) == 1;
+    bool terminal = (isatty(fileno(stream)) || passed_on) && term && strcmp(term, "dumb") != 0;
     return (struct report_progress_options){
         .stream = stream,
         .style = terminal ? REPORT_TERMINAL : REPORT_PLAIN,
         .colour = terminal && !(no_colour && *no_colour),
         .utf8 = environment_is_utf8(),
+        .columns = columns,
     };
 }
 

@@ -37,7 +37,8 @@ static enum stn_status first_failure(struct train_nodes *nodes, const int32_t *s
     for (int i = 0; i < nodes->size; i++) {
         if (statuses[i] != STN_OK) {
             settle_lines(nodes, i == nodes->rank);
-            return (enum stn_status)statuses[i];
+            nodes->failed = (enum stn_status)statuses[i];
+            return nodes->failed;
         }
     }
     return STN_OK;
@@ -45,6 +46,9 @@ static enum stn_status first_failure(struct train_nodes *nodes, const int32_t *s
 
 enum stn_status train_nodes_agree(struct train_nodes *nodes, enum stn_status own)
 {
+    if (nodes->failed) {
+        return nodes->failed;
+    }
     if (nodes->size == 1 || own == STN_ERR_NODE_LOST) {
         return own;
     }
@@ -309,13 +313,13 @@ static enum stn_status complain(const struct train_nodes *nodes, int rank,
         return stn_fail(STN_ERR_INVALID, "node %s runs Stannis %.15s, %s runs %.15s", name,
                         other->version, first, root->version);
     }
-    if (other->network != root->network) {
-        return stn_fail(STN_ERR_INVALID, "node %s has another definition of the network than %s",
-                        name, first);
-    }
     if (other->classes != root->classes) {
         return stn_fail(STN_ERR_INVALID, "node %s has other classes in its --data than %s", name,
                         first);
+    }
+    if (other->network != root->network) {
+        return stn_fail(STN_ERR_INVALID, "node %s has another definition of the network than %s",
+                        name, first);
     }
     if (other->samples != root->samples) {
         return stn_fail(STN_ERR_INVALID,

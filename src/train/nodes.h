@@ -32,6 +32,7 @@ struct train_nodes {
     struct train_node_report *reports; // node 0: [size]
     int files[TRAIN_SHARED_FILES_MAX]; // copies of node 0's
     int file_count;
+    enum stn_status failed; // what the nodes agreed on: nothing is exchanged any more
 };
 
 // Agrees on names: the cluster text of node 0's settings, or the nodes' host names. `out` is to be
@@ -41,7 +42,8 @@ train_nodes_open(struct comm *comm, const struct stn_train_config *config, struc
 void train_nodes_close(struct train_nodes *nodes);
 const struct cluster_node *train_nodes_own(const struct train_nodes *nodes);
 
-// STN_OK when it is for all; else the status of the lowest failing node.
+// STN_OK when it is for all; else the status of the lowest failing node, from then on at once. So a
+// node that fails may skip agreements within what failed: the others leave at the first they reach.
 STN_MUST_CHECK enum stn_status train_nodes_agree(struct train_nodes *nodes, enum stn_status own);
 
 // A file that only node 0 needs to have: the others get it as a nameless copy in memory. *local, to

@@ -32,6 +32,7 @@ struct simd_plane {
     int h, w, oh, ow;
     struct kernel_window window;
     bool count_padding;
+    bool adaptive; // averages over oh × ow even parts; no window
 };
 
 // A product of feature maps with packed weights, as 1×1 convolutions need it both ways:
