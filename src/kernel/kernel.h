@@ -249,6 +249,17 @@ void kernel_op_forward_gather(struct kernel_op *op, const struct kernel_io *io);
 void kernel_op_backward_gather(struct kernel_op *op, const struct kernel_io *io);
 STN_MUST_CHECK enum stn_status kernel_op_forward(struct kernel_op *op, const struct kernel_io *io);
 STN_MUST_CHECK enum stn_status kernel_op_backward(struct kernel_op *op, const struct kernel_io *io);
+// Both at once, where the output of `op` is the input of `next`, or the gradient of the input of `op`
+// is final and `before` made that input: the same as one call after the other, but what is gathered
+// may still be in the cache. The two ops share no scratch.
+STN_MUST_CHECK enum stn_status kernel_op_forward_gathered(struct kernel_op *op,
+                                                          const struct kernel_io *io,
+                                                          struct kernel_op *next,
+                                                          const struct kernel_io *next_io);
+STN_MUST_CHECK enum stn_status kernel_op_backward_gathered(struct kernel_op *op,
+                                                           const struct kernel_io *io,
+                                                           struct kernel_op *before,
+                                                           const struct kernel_io *before_io);
 
 // ---- loss -------------------------------------------------------------------------------------
 

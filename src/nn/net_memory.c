@@ -191,7 +191,9 @@ static void layout_walk(struct layout *l, const struct nn_gradient_need *need)
         int n = p->moments[time].node;
         if (n >= 0) {
             size_t scratch = kernel_op_traits(l->net->calls[n].op)->scratch_bytes;
-            l->scratch[p->moments[time].act][n] = need_new(l, 0, scratch, time);
+            bool joined = time > 0 && p->moments[time - 1].joined;
+            l->scratch[p->moments[time].act][n] = need_new(l, 0, scratch, joined ? time - 1 : time);
+            need_use(l, l->scratch[p->moments[time].act][n], time);
         }
         switch (p->moments[time].act) {
         case NN_ACT_FORWARD_GATHER: plan_forward_gather(l, n, time); break;

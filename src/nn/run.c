@@ -48,11 +48,23 @@ static const struct kernel_io *call_begin(struct nn_net *net, const struct nn_mo
     return io;
 }
 
+// Whether the moment does the next one's work too.
+static bool is_joined(const struct nn_moment *moment, const struct run *run)
+{
+    return moment->joined && run->phase == KERNEL_TRAIN;
+}
+
 static enum stn_status moment_call(struct nn_net *net, const struct nn_moment *moment,
                                    const struct run *run, int strip, int samples)
 {
     struct kernel_op *op = net->calls[moment->node].op;
     const struct kernel_io *io = call_begin(net, moment, run, strip, samples);
+    if (is_joined(moment, run)) {
+        struct kernel_op *norm = net->calls[moment[1].node].op;
+        const struct kernel_io *norm_io = call_begin(net, moment + 1, run, strip, samples);
+        return moment->act == NN_ACT_FORWARD ? kernel_op_forward_gathered(op, io, norm, norm_io)
+                                             : kernel_op_backward_gathered(op, io, norm, norm_io);
+    }
     switch (moment->act) {
     case NN_ACT_FORWARD:
     case NN_ACT_AGAIN: return kernel_op_forward(op, io);
@@ -105,14 +117,15 @@ static enum stn_status block_run(struct nn_net *net, const struct nn_block *bloc
     int strips = net->config.micro_batch / block->strip;
     for (int strip = 0; strip < strips; strip++) {
         for (int m = block->first; m < block->end; m++) {
-            enum stn_status status =
-                moment_run(net, &net->program.moments[m], run, strip, block->strip);
+            const struct nn_moment *moment = &net->program.moments[m];
+            enum stn_status status = moment_run(net, moment, run, strip, block->strip);
             if (status != STN_OK) {
                 return status;
             }
             if (net->watch.final && strip == strips - 1) {
-                tell_final(net, &net->program.moments[m]);
+                tell_final(net, moment);
             }
+            m += is_joined(moment, run);
         }
     }
     return STN_OK;

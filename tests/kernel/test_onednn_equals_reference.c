@@ -210,6 +210,15 @@ static void conv_pointwise(void **state)
         };
         CHECK_CONVS(state, cases);
     }
+    // Channels in several parts, pixels in several pieces, samples that share a panel.
+    const struct kernel_conv large[] = {
+        {op_map(2, 203, 15, 13), 90, 1, op_window(1, 1, 1, 0), true, KERNEL_RELU, KERNEL_DX_ADD},
+        {op_map(2, 60, 19, 18), 410, 1, op_window(1, 1, 1, 0), false, KERNEL_RELU6, KERNEL_DX_ADD},
+        {op_map(5, 390, 7, 7), 33, 1, op_window(1, 1, 1, 0), true, KERNEL_LINEAR, KERNEL_DX_WRITE},
+        {op_map(3, 26, 17, 15), 200, 1, op_window(1, 1, 2, 0), true, KERNEL_RELU, KERNEL_DX_ADD},
+        {op_map(1, 8, 1, 1), 8, 1, op_window(1, 1, 1, 0), false, KERNEL_LINEAR, KERNEL_DX_WRITE},
+    };
+    CHECK_CONVS(state, large);
 }
 
 static void conv_depthwise(void **state)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "kernel/onednn/engine.h"
+#include "kernel/onednn/batchnorm.h"
 
 enum { TAPS = 9 };
 
@@ -47,21 +47,58 @@ static void depthwise_prepare(struct kernel_op *op, const float *const *params)
     }
 }
 
-static enum stn_status depthwise_forward(struct kernel_op *op, const struct kernel_io *io)
+// A plane is measured while it is in the cache.
+static void measure_plane(const struct onednn_gather *gather, int i, int blocks)
 {
-    const struct depthwise *dw = (struct depthwise *)op;
+    for (int piece = 0; piece < gather->pieces; piece++) {
+        onednn_gather_measure(gather, i / blocks, i % blocks, piece);
+    }
+}
+
+static void plane_forward(const struct depthwise *dw, const struct kernel_io *io, int i)
+{
     const struct onednn_chunks *c = &dw->x;
-#pragma omp parallel for schedule(static) num_threads(onednn_team(dw->engine, c))
-    for (int i = 0; i < c->n * c->blocks; i++) {
-        int b = i % c->blocks;
-        float *y = io->y + (size_t)i * dw->y.floats;
-        dw->simd->depthwise(&dw->plane, io->x[0] + (size_t)i * c->floats,
-                            dw->weights + (size_t)b * dw->tap_floats, dw->bias + b * c->block, y);
-        if (dw->desc.activation != KERNEL_LINEAR) {
-            dw->simd->activate(y, NULL, dw->desc.activation, dw->y.pixels, y);
+    int b = i % c->blocks;
+    float *y = io->y + (size_t)i * dw->y.floats;
+    dw->simd->depthwise(&dw->plane, io->x[0] + (size_t)i * c->floats,
+                        dw->weights + (size_t)b * dw->tap_floats, dw->bias + b * c->block, y);
+    if (dw->desc.activation != KERNEL_LINEAR) {
+        dw->simd->activate(y, NULL, dw->desc.activation, dw->y.pixels, y);
+    }
+}
+
+// `gather`: for the batch norm behind, or NULL.
+static enum stn_status forward(const struct depthwise *dw, const struct kernel_io *io,
+                               const struct onednn_gather *gather)
+{
+    const struct onednn_chunks *c = &dw->x;
+#pragma omp parallel num_threads(onednn_team(dw->engine, c))
+    {
+#pragma omp for schedule(static)
+        for (int i = 0; i < c->n * c->blocks; i++) {
+            plane_forward(dw, io, i);
+            if (gather) {
+                measure_plane(gather, i, c->blocks);
+            }
+        }
+        if (gather) {
+            onednn_gather_finish(gather);
         }
     }
     return STN_OK;
+}
+
+static enum stn_status depthwise_forward(struct kernel_op *op, const struct kernel_io *io)
+{
+    return forward((struct depthwise *)op, io, NULL);
+}
+
+static enum stn_status depthwise_forward_gathered(struct kernel_op *op, const struct kernel_io *io,
+                                                  struct kernel_op *next,
+                                                  const struct kernel_io *next_io)
+{
+    struct onednn_gather gather = onednn_gather_forward(next, next_io);
+    return forward((struct depthwise *)op, io, &gather);
 }
 
 // Partial sums of one plane.
@@ -109,9 +146,10 @@ static void collect_channel(const struct depthwise *dw, const struct kernel_io *
     }
 }
 
-static enum stn_status depthwise_backward(struct kernel_op *op, const struct kernel_io *io)
+// `gather`: for the batch norm before, or NULL.
+static enum stn_status backward(const struct depthwise *dw, const struct kernel_io *io,
+                                const struct onednn_gather *gather)
 {
-    const struct depthwise *dw = (struct depthwise *)op;
     const struct onednn_chunks *c = &dw->x;
     struct partial *partials = io->scratch; // [n][blocks]
 #pragma omp parallel num_threads(onednn_team(dw->engine, c))
@@ -119,13 +157,32 @@ static enum stn_status depthwise_backward(struct kernel_op *op, const struct ker
 #pragma omp for schedule(static)
         for (int i = 0; i < c->n * c->blocks; i++) {
             plane_backward(dw, io, i, &partials[i]);
+            if (gather) {
+                measure_plane(gather, i, c->blocks);
+            }
         }
 #pragma omp for schedule(static)
         for (int channel = 0; channel < c->channels; channel++) {
             collect_channel(dw, io, partials, channel);
         }
+        if (gather) {
+            onednn_gather_finish(gather);
+        }
     }
     return STN_OK;
+}
+
+static enum stn_status depthwise_backward(struct kernel_op *op, const struct kernel_io *io)
+{
+    return backward((struct depthwise *)op, io, NULL);
+}
+
+static enum stn_status depthwise_backward_gathered(struct kernel_op *op, const struct kernel_io *io,
+                                                   struct kernel_op *before,
+                                                   const struct kernel_io *before_io)
+{
+    struct onednn_gather gather = onednn_gather_backward(before, before_io);
+    return backward((struct depthwise *)op, io, &gather);
 }
 
 static void depthwise_destroy(struct kernel_op *op)
@@ -139,6 +196,8 @@ static const struct kernel_op_calls depthwise_calls = {
     .prepare = depthwise_prepare,
     .forward = depthwise_forward,
     .backward = depthwise_backward,
+    .forward_gathered = depthwise_forward_gathered,
+    .backward_gathered = depthwise_backward_gathered,
     .destroy = depthwise_destroy,
 };
 
