@@ -58,6 +58,7 @@ struct stn_train_config {
     enum stn_fill fill;
     const char *class_list; // a file of class names, one a line; NULL: the public data's classes
     enum stn_wire wire;
+    bool overlap;   // gradients leave while the last micro-batch is still computed
     double timeout; // seconds of silence after which a node counts as lost
     // Polled between steps; true: save and return ERR_INTERRUPTED. NULL: never.
     bool (*stop_requested)(void *context);
@@ -93,8 +94,8 @@ struct stn_train_node {
     int64_t images, private_images, public_images;
     int64_t skipped;                      // bad samples left out
     double compute_seconds, wait_seconds; // waiting for other nodes and the exchange
-    double exchange_seconds;              // its communication thread was busy with gradients
-    double exposed_seconds;               // of the exchange that no computing hid
+    double exchange_seconds;              // CPU time of its communication thread
+    double exposed_seconds; // of the exchange after the last node had computed, alike on all
     int64_t gradient_bytes, statistic_bytes, control_bytes; // sent; there is no kind for samples
 };
 

@@ -22,6 +22,7 @@ struct stn_train_config stn_train_defaults(void)
         .schedule = STN_SCHEDULE_COSINE,
         .augment = STN_AUGMENT_FULL,
         .seed = 1,
+        .overlap = true,
         .timeout = 30.0,
     };
 }

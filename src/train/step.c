@@ -24,7 +24,7 @@ static enum stn_status train_micro_batch(struct trainer *t, bool last,
     if (status) {
         return status;
     }
-    if (last && t->nodes.size > 1) {
+    if (last && t->nodes.size > 1 && t->meta.config.overlap) {
         nn_net_watch_gradients(net, gradients_final, t->exchange);
     }
     if (batch->count > 0) { // with --skip-bad all of it may have been left out

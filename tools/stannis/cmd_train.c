@@ -128,6 +128,9 @@ static const struct base_option options[] = {
         "add up micro-batches in float (as --wire fp16 does too): saves 8 bytes a parameter, but "
         "then weights depend on the split in their last bits, and soon in more",
         NO_LIMITS),
+    ROW("overlap", FLAG, config.overlap, NULL,
+        "send gradients only once all are computed: to see what sending them earlier hides",
+        NO_LIMITS),
     ROW("timeout", REAL, config.timeout, "SECONDS",
         "a node that is silent for so long is lost, and the run ends", 1, 86400, NULL),
     ROW("ssh", TEXT, nodes.ssh, "COMMAND", "what reaches other hosts instead of ssh", NO_LIMITS),
@@ -427,6 +430,7 @@ static enum stn_status train(struct train_options *o)
     struct watchers watchers = {0};
     o->config.stop_requested = stop_requested;
     o->config.stop_context = &o->stop_announced;
+    o->stop_announced = !o->leads;
     enum stn_status status = start_watching(&watchers, o);
     if (status != STN_OK) {
         goto out_stop;
