@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/micro_batch.h"
 
+#include "stannis/log.h"
 #include "train/bench.h"
 #include "train/engine.h"
 #include "train/memory.h"
@@ -67,6 +68,34 @@ enum stn_status train_micro_batch_choose(const struct stn_bench_config *config, 
         if (trial->images_per_second > out->at[out->best].images_per_second) {
             out->best = i;
         }
+    }
+    return status;
+}
+
+enum stn_status train_micro_batch_settle(struct stn_train_config *config,
+                                         struct stn_model_shape shape, int nodes)
+{
+    if (config->micro_batch != STN_MICRO_BATCH_AUTO) {
+        return STN_OK;
+    }
+    if (nodes > 1) {
+        return stn_fail(STN_ERR_INVALID,
+                        "--micro-batch auto: is measured on one node; with several give a number");
+    }
+    const struct stn_bench_config bench = {
+        .net = config->net,
+        .shape = shape,
+        .threads = config->threads,
+        .backend = config->backend,
+        .memory = config->memory,
+        .steps = 1,
+    };
+    struct stn_micro_batch_trials trials;
+    enum stn_status status = train_micro_batch_choose(&bench, config->batch, &trials);
+    if (!status) {
+        config->micro_batch = trials.at[trials.best].micro_batch;
+        stn_log(STN_LOG_INFO, "micro-batches of %d are the fastest here (%.1f img/s)",
+                config->micro_batch, trials.at[trials.best].images_per_second);
     }
     return status;
 }

@@ -10,5 +10,9 @@
 STN_MUST_CHECK enum stn_status train_micro_batch_choose(const struct stn_bench_config *config,
                                                         int batch,
                                                         struct stn_micro_batch_trials *out);
+// Puts the fastest into config->micro_batch if that is STN_MICRO_BATCH_AUTO, and logs it. Only for a training on
+// one node.
+STN_MUST_CHECK enum stn_status train_micro_batch_settle(struct stn_train_config *config,
+                                                        struct stn_model_shape shape, int nodes);
 
 #endif

@@ -48,38 +48,6 @@ static enum stn_status settle_config(struct trainer *t, const struct stn_train_c
     return status ? status : train_config_check(&t->meta.config);
 }
 
-// The fastest micro-batch here, where the user wants it measured.
-static enum stn_status measure_micro_batch(struct trainer *t)
-{
-    struct stn_train_config *config = &t->meta.config;
-    if (config->micro_batch != STN_MICRO_BATCH_AUTO) {
-        return STN_OK;
-    }
-    if (t->nodes.size > 1) {
-        return stn_fail(STN_ERR_INVALID,
-                        "--micro-batch auto: is measured on one node; with several give a number");
-    }
-    const struct stn_dataset_info *data = stn_dataset_info(t->sets.public_set);
-    const struct stn_bench_config bench = {
-        .net = config->net,
-        .shape = {.image_size = data->image_size,
-                  .channels = t->meta.channels,
-                  .classes = t->meta.classes},
-        .threads = config->threads,
-        .backend = config->backend,
-        .memory = config->memory,
-        .steps = 1,
-    };
-    struct stn_micro_batch_trials trials;
-    enum stn_status status = train_micro_batch_choose(&bench, config->batch, &trials);
-    if (!status) {
-        config->micro_batch = trials.at[trials.best].micro_batch;
-        stn_log(STN_LOG_INFO, "micro-batches of %d are the fastest here (%.1f img/s)",
-                config->micro_batch, trials.at[trials.best].images_per_second);
-    }
-    return status;
-}
-
 // The split may say the batch, the batch the micro-batch.
 static enum stn_status resolve_sizes(struct trainer *t, const struct stn_model_info *model)
 {
@@ -449,7 +417,9 @@ bool trainer_polls_stop(const struct trainer *t)
 // What needs no other node but to agree whether it went well.
 static enum stn_status open_engine(struct trainer *t, const struct stn_model_info *model)
 {
-    enum stn_status status = measure_micro_batch(t);
+    const struct stn_model_shape shape = {stn_dataset_info(t->sets.public_set)->image_size,
+                                          t->meta.channels, t->meta.classes};
+    enum stn_status status = train_micro_batch_settle(&t->meta.config, shape, t->nodes.size);
     if (!status) {
         status = resolve_sizes(t, model);
     }
