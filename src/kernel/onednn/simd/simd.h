@@ -34,7 +34,8 @@ struct simd_plane {
     bool count_padding;
 };
 
-// Widest kernel over a plain image.
+// Widest depthwise kernel, and widest one over a plain image.
+enum { SIMD_DEPTHWISE_KERNEL_MAX = 7 };
 enum { SIMD_IMAGE_KERNEL_MAX = 16 };
 
 struct simd_kernels {
@@ -86,6 +87,16 @@ struct simd_kernels {
     // Writes dw [3][3][block].
     void (*depthwise_weights)(const struct simd_plane *plane, const float *x, const float *dy,
                               float *dw);
+    // Depthwise 5×5 and 7×7, stride 1 or 2, padding before less than k; weights are [k][k][block].
+    // `room` is scratch of depthwise_wide_room() floats.
+    size_t (*depthwise_wide_room)(const struct simd_plane *plane);
+    void (*depthwise_wide)(const struct simd_plane *plane, const float *x, const float *weights,
+                           const float *bias, float *room, float *y);
+    void (*depthwise_wide_data)(const struct simd_plane *plane, const float *dy,
+                                const float *weights, bool add, float *room, float *dx);
+    // Writes dw [k][k][block].
+    void (*depthwise_wide_weights)(const struct simd_plane *plane, const float *x, const float *dy,
+                                   float *room, float *dw);
     // Of one channel of a plain image x [h][w] with a block of dy; writes dw [kh][kw][block].
     void (*image_weights)(const struct simd_plane *plane, const float *x, const float *dy,
                           float *dw);

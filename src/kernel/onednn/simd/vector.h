@@ -117,6 +117,10 @@ enum { SIMD_RUN = 256 };
     X(depthwise)                                                                                   \
     X(depthwise_data)                                                                              \
     X(depthwise_weights)                                                                           \
+    X(depthwise_wide_room)                                                                         \
+    X(depthwise_wide)                                                                              \
+    X(depthwise_wide_data)                                                                         \
+    X(depthwise_wide_weights)                                                                      \
     X(image_weights)
 
 // Declares each entry with the type that the table gives it.
