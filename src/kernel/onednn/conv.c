@@ -258,10 +258,8 @@ static size_t scratch_bytes(const struct conv *conv)
     size_t data = conv->dx_bytes + conv->run[DATA].scratch_bytes;
     size_t weights = conv->gradient_bytes + conv->run[WEIGHTS].scratch_bytes;
     size_t unpack = conv->gradient_bytes + conv->unpack.scratch_bytes;
-    struct kernel_shape y = conv->op.traits.y.shape;
-    size_t bias =
-        (size_t)y.n * (size_t)kernel_tensor_padded_channels(conv->op.traits.y) * sizeof(double);
-    return larger(larger(forward, bias), larger(data, larger(weights, unpack)));
+    return larger(larger(forward, onednn_conv_mask_bytes(conv->op.traits.y)),
+                  larger(data, larger(weights, unpack)));
 }
 
 static void conv_prepare(struct kernel_op *op, const float *const *params)
@@ -288,16 +286,22 @@ static enum stn_status conv_forward(struct kernel_op *op, const struct kernel_io
     return onednn_task_run(conv->engine, &conv->run[FORWARD], addresses, io->scratch);
 }
 
+size_t onednn_conv_mask_bytes(struct kernel_tensor y)
+{
+    return (size_t)y.shape.n * (size_t)kernel_tensor_padded_channels(y) * sizeof(double);
+}
+
 // dy becomes the gradient before the activation; the bias gradient falls out on the way, summed in
 // the order of the samples so that it does not depend on the number of threads.
-static void mask_and_sum_bias(const struct conv *conv, const struct kernel_io *io)
+void onednn_conv_mask(const struct onednn_engine *engine, const struct kernel_conv *d,
+                      struct kernel_tensor y, const struct kernel_io *io)
 {
-    struct onednn_chunks c = onednn_chunks_of(conv->op.traits.y);
+    struct onednn_chunks c = onednn_chunks_of(y);
     const struct simd_kernels *simd = simd_kernels_for(c.block);
-    enum kernel_activation activation = conv->desc.activation;
+    enum kernel_activation activation = d->activation;
     double *partials = io->scratch; // [n][padded channels]
     int padded = c.blocks * c.block;
-#pragma omp parallel num_threads(onednn_team(conv->engine, &c))
+#pragma omp parallel num_threads(onednn_team(engine, &c))
     {
 #pragma omp for schedule(static)
         for (int i = 0; i < io->rows * c.blocks; i++) {
@@ -308,7 +312,7 @@ static void mask_and_sum_bias(const struct conv *conv, const struct kernel_io *i
                             activation, c.pixels, sum);
         }
 #pragma omp for schedule(static)
-        for (int channel = 0; channel < (conv->desc.bias ? c.channels : 0); channel++) {
+        for (int channel = 0; channel < (d->bias ? c.channels : 0); channel++) {
             double sum = 0.0;
             for (int n = 0; n < io->rows; n++) {
                 sum += partials[n * padded + channel];
@@ -362,7 +366,7 @@ static enum stn_status conv_backward(struct kernel_op *op, const struct kernel_i
 {
     struct conv *conv = (struct conv *)op;
     if (conv->desc.bias || conv->desc.activation != KERNEL_LINEAR) {
-        mask_and_sum_bias(conv, io);
+        onednn_conv_mask(conv->engine, &conv->desc, op->traits.y, io);
     }
     enum stn_status status = backward_weights(conv, io);
     if (!status && conv->desc.dx != KERNEL_DX_NONE) {
@@ -410,6 +414,9 @@ enum stn_status onednn_conv_create(void *engine, const struct kernel_conv *d,
 {
     if (onednn_depthwise_fits(engine, d)) {
         return onednn_depthwise_create(engine, d, conv_traits(engine, d), out);
+    }
+    if (onednn_pointwise_fits(engine, d)) {
+        return onednn_pointwise_create(engine, d, conv_traits(engine, d), out);
     }
     struct conv *conv = calloc(1, sizeof(*conv));
     if (!conv) {

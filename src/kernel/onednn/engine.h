@@ -121,15 +121,27 @@ enum stn_status onednn_dropout_create(void *engine, const struct kernel_dropout 
 enum stn_status onednn_reorder_op_create(void *engine, const struct kernel_reorder *,
                                          struct kernel_op **out);
 
-// Depthwise convolutions that we compute ourselves; `traits` are those of any convolution.
+// Before the gradients of any convolution: masks dy by the activation, in place, and adds the bias
+// gradient. Takes so many bytes of io->scratch.
+size_t onednn_conv_mask_bytes(struct kernel_tensor y);
+void onednn_conv_mask(const struct onednn_engine *engine, const struct kernel_conv *d,
+                      struct kernel_tensor y, const struct kernel_io *io);
+
 // Weight gradient over a plain image, for conv.c.
 bool onednn_image_fits(const struct kernel_conv *d);
 size_t onednn_image_scratch_bytes(const struct kernel_conv *d, struct kernel_tensor y);
 void onednn_image_weights(const struct onednn_engine *engine, const struct kernel_conv *d,
                           struct kernel_tensor y, const struct kernel_io *io);
 
+// Convolutions that we compute ourselves; `traits` are those of any convolution.
 bool onednn_depthwise_fits(const struct onednn_engine *engine, const struct kernel_conv *d);
 STN_MUST_CHECK enum stn_status onednn_depthwise_create(struct onednn_engine *engine,
+                                                       const struct kernel_conv *d,
+                                                       struct kernel_op_traits traits,
+                                                       struct kernel_op **out);
+
+bool onednn_pointwise_fits(const struct onednn_engine *engine, const struct kernel_conv *d);
+STN_MUST_CHECK enum stn_status onednn_pointwise_create(struct onednn_engine *engine,
                                                        const struct kernel_conv *d,
                                                        struct kernel_op_traits traits,
                                                        struct kernel_op **out);

@@ -34,12 +34,46 @@ struct simd_plane {
     bool count_padding;
 };
 
-// Widest depthwise kernel, and widest one over a plain image.
+// Widest depthwise kernel.
 enum { SIMD_DEPTHWISE_KERNEL_MAX = 7 };
+
+// A product of feature maps with packed weights, as 1×1 convolutions need it both ways:
+// y[b][p][l] (+)= bias[b][l] + Σc x[c/block][p][c%block] · weights[c][b][l], then the activation.
+enum { SIMD_PRODUCT_BLOCKS = 3 };
+
+struct simd_product {
+    const float *x, *weights; // weights are [channels][blocks][block]
+    const float *bias;        // [blocks][block] or NULL
+    float *y;
+    size_t x_stride, y_stride; // floats between channel blocks
+    int channels;              // summed over
+    int blocks;                // of outputs, 1 … SIMD_PRODUCT_BLOCKS
+    bool add;
+    enum kernel_activation activation;
+};
+
+// What pixels add to a weight gradient, in the plain order of weights:
+// dw[i][c] += Σn,p dy[n][p][i] · x[n][c/block][p][c%block].
+enum { SIMD_OUTER_ROWS = 4 };
+
+struct simd_outer {
+    const float *x, *dy; // dy points at the lane of row 0
+    float *dw;
+    size_t x_stride;            // floats between channel blocks
+    size_t x_sample, dy_sample; // floats between samples
+    size_t dw_stride;           // floats between rows
+    size_t pixels;              // of each sample
+    int samples;
+    int rows;    // 1 … SIMD_OUTER_ROWS
+    int columns; // 1 … SIMD_PRODUCT_BLOCKS · block
+};
+
+// Widest kernel over a plain image.
 enum { SIMD_IMAGE_KERNEL_MAX = 16 };
 
 struct simd_kernels {
     int block;
+    bool fused; // the CPU multiplies and adds in one instruction
 
     // Mean and Σ(x − mean)² over the pixels; [block] each.
     void (*moments)(const float *x, size_t pixels, double *mean, double *m2);
@@ -97,6 +131,8 @@ struct simd_kernels {
     // Writes dw [k][k][block].
     void (*depthwise_wide_weights)(const struct simd_plane *plane, const float *x, const float *dy,
                                    float *room, float *dw);
+    void (*product)(const struct simd_product *product, size_t pixels);
+    void (*outer)(const struct simd_outer *outer);
     // Of one channel of a plain image x [h][w] with a block of dy; writes dw [kh][kw][block].
     void (*image_weights)(const struct simd_plane *plane, const float *x, const float *dy,
                           float *dw);

@@ -75,6 +75,41 @@ SIMD_INLINE vec masked(vec dy, vec z, enum kernel_activation activation)
     return keep(dy, open);
 }
 
+// Loops whose vectors are to live in registers must not survive as loops.
+#ifdef __clang__
+#define SIMD_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define SIMD_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+// sum + a·b. GCC left alone spreads the sums of a large tile over other forms of the instruction,
+// moves them about and runs out of registers.
+SIMD_INLINE vec multiply_add(vec sum, vec a, vec b)
+{
+#ifdef __FMA__
+    __asm__("vfmadd231ps %1, %2, %0" : "+v"(sum) : "v"(a), "v"(b));
+    return sum;
+#else
+    return sum + a * b;
+#endif
+}
+
+// Loads once and keeps: without this, GCC reads the operand from memory at each of its uses.
+SIMD_INLINE vec load_once(const float *p)
+{
+    vec v = load(p);
+#ifdef __FMA__
+    __asm__("" : "+v"(v));
+#endif
+    return v;
+}
+
+// All lanes the same. (Subtracting zero changes nothing and is free, unlike adding it, for −0.)
+SIMD_INLINE vec spread(float value)
+{
+    return value - (vec){0};
+}
+
 // Adds lane by lane in double: float sums are kept short (SIMD_RUN pixels) and meet here.
 SIMD_INLINE void add_to_doubles(vec v, double *sum)
 {
@@ -121,6 +156,8 @@ enum { SIMD_RUN = 256 };
     X(depthwise_wide)                                                                              \
     X(depthwise_wide_data)                                                                         \
     X(depthwise_wide_weights)                                                                      \
+    X(product)                                                                                     \
+    X(outer)                                                                                       \
     X(image_weights)
 
 // Declares each entry with the type that the table gives it.
