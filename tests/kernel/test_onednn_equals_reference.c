@@ -237,6 +237,13 @@ static void conv_grouped(void **state)
     NEED_ONEDNN(state);
     const struct kernel_conv cases[] = {
         {op_map(3, 24, 9, 7), 48, 3, op_window(1, 1, 1, 0), false, KERNEL_LINEAR, KERNEL_DX_WRITE},
+        {op_map(3, 120, 7, 7), 48, 3, op_window(1, 1, 1, 0), true, KERNEL_RELU, KERNEL_DX_ADD},
+        {op_map(2, 60, 9, 16), 132, 3, op_window(1, 1, 1, 0), true, KERNEL_RELU6, KERNEL_DX_WRITE},
+        {op_map(3, 57, 6, 5), 75, 3, op_window(1, 1, 1, 0), false, KERNEL_LINEAR, KERNEL_DX_ADD},
+        {op_map(2, 430, 5, 5), 34, 2, op_window(1, 1, 1, 0), true, KERNEL_RELU, KERNEL_DX_WRITE},
+        {op_map(2, 34, 3, 5), 430, 2, op_window(1, 1, 1, 0), false, KERNEL_RELU, KERNEL_DX_ADD},
+        {op_map(3, 9, 4, 4), 36, 3, op_window(1, 1, 1, 0), true, KERNEL_LINEAR, KERNEL_DX_WRITE},
+        {op_map(2, 48, 8, 7), 48, 3, op_window(1, 1, 2, 0), true, KERNEL_RELU, KERNEL_DX_WRITE},
         {op_map(2, 30, 8, 9), 12, 3, op_window(3, 3, 2, 1), true, KERNEL_RELU, KERNEL_DX_ADD},
         {op_map(2, 32, 8, 9), 64, 2, op_window(3, 3, 1, 1), true, KERNEL_RELU, KERNEL_DX_WRITE},
         {op_map(2, 10, 7, 7), 20, 10, op_window(3, 3, 1, 1), true, KERNEL_RELU6, KERNEL_DX_WRITE},
