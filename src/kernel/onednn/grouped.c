@@ -10,8 +10,9 @@
 #include "base/arena.h"
 #include "kernel/onednn/engine.h"
 
-// As in pointwise.c: what a product reads again and again stays in the first-level cache.
-enum { CHANNELS_AT_ONCE = 192, PANEL_PIXELS = 192 };
+// What a product reads again and again stays in the first-level cache, as in pointwise.c; the maps of
+// 224² images are cut into whole panels.
+enum { CHANNELS_AT_ONCE = 192, PANEL_PIXELS = 196 };
 
 // Neighbouring blocks of outputs that read the same inputs. Its weights are packed in runs of at most
 // SIMD_PRODUCT_BLOCKS blocks, each [in_channels][blocks of the run][block].
@@ -48,6 +49,19 @@ static int smaller(int a, int b)
 static int larger(int a, int b)
 {
     return a > b ? a : b;
+}
+
+// Cuts `count` into as few equal parts as there can be of at most `most`, give or take one. Part
+// `index` begins at the returned place.
+static int part_begin(int count, int most, int index)
+{
+    int parts = (count + most - 1) / most;
+    return count / parts * index + smaller(index, count % parts);
+}
+
+static int part_count(int count, int most)
+{
+    return (count + most - 1) / most;
 }
 
 // A block has channels of at most two groups.
@@ -100,6 +114,24 @@ static void cut_bands(struct side *side)
     }
 }
 
+// Blocks of a band that one call makes.
+struct run {
+    int block, blocks;
+};
+
+static struct run run_of(const struct band *band, int index)
+{
+    int begin = part_begin(band->out_blocks, SIMD_PRODUCT_BLOCKS, index),
+        end = part_begin(band->out_blocks, SIMD_PRODUCT_BLOCKS, index + 1);
+    return (struct run){band->out_block + begin, end - begin};
+}
+
+static float *run_weights(const struct side *side, const struct band *band, struct run run)
+{
+    return band->weights +
+           (size_t)((run.block - band->out_block) * side->out.block) * (size_t)band->in_channels;
+}
+
 static size_t band_floats(const struct side *side, const struct band *band)
 {
     return (size_t)(band->out_blocks * side->out.block) * (size_t)band->in_channels;
@@ -123,36 +155,33 @@ static float *place_weights(struct side *side, float *at)
     return at;
 }
 
-// Plain weights [oc][ic/groups] seen from one direction.
-struct plain_weights {
-    const float *at;
-    bool outputs_first; // forward: `out` are the rows of the plain array
-};
-
-static float weight_at(const struct side *side, const struct plain_weights *plain, int out, int in)
+// Part of a run's packed weights [in_channels][lanes]: what one group gives it. Weight (out o, in i)
+// of the group is at plain[o·out_stride + i·in_stride].
+static void pack_run(const struct side *side, const struct band *band, struct run run, int group,
+                     const float *plain, size_t out_stride, size_t in_stride)
 {
-    if (out / side->out_group != in / side->in_group) {
-        return 0.0f;
+    int out_first = group * side->out_group, in_first = group * side->in_group;
+    int first = run.block * side->out.block, lanes = run.blocks * side->out.block;
+    int from = larger(first, out_first), to = smaller(first + lanes, out_first + side->out_group);
+    int i = in_first - band->in_block * side->in.block;
+    float *row = run_weights(side, band, run) + (size_t)i * (size_t)lanes - first;
+    plain += (size_t)group * (size_t)side->in_group * (size_t)side->out_group;
+    for (i = 0; i < side->in_group; i++, row += lanes) {
+        for (int o = from; o < to; o++) {
+            row[o] = plain[(size_t)(o - out_first) * out_stride + (size_t)i * in_stride];
+        }
     }
-    int row = plain->outputs_first ? out : in,
-        column = plain->outputs_first ? in % side->in_group : out % side->out_group;
-    size_t columns = (size_t)(plain->outputs_first ? side->in_group : side->out_group);
-    return plain->at[(size_t)row * columns + (size_t)column];
 }
 
-static void pack_band(const struct side *side, const struct plain_weights *plain,
-                      const struct band *band)
+// What belongs to no group stays zero.
+static void pack_band(const struct side *side, const struct band *band, const float *plain,
+                      size_t out_stride, size_t in_stride)
 {
-    const struct onednn_chunks *out = &side->out;
-    float *to = band->weights;
-    int end = band->out_block + band->out_blocks;
-    for (int b = band->out_block; b < end; b += SIMD_PRODUCT_BLOCKS) {
-        int first = b * out->block, lanes = smaller(SIMD_PRODUCT_BLOCKS, end - b) * out->block,
-            real = smaller(lanes, out->channels - first);
-        for (int i = 0; i < band->in_channels; i++, to += lanes) {
-            for (int l = 0; l < real; l++) {
-                to[l] = weight_at(side, plain, first + l, band->in_block * side->in.block + i);
-            }
+    for (int r = 0; r < part_count(band->out_blocks, SIMD_PRODUCT_BLOCKS); r++) {
+        struct run run = run_of(band, r);
+        int last = last_group(&side->out, side->out_group, run.block);
+        for (int g = first_group(&side->out, side->out_group, run.block); g <= last; g++) {
+            pack_run(side, band, run, g, plain, out_stride, in_stride);
         }
     }
 }
@@ -162,11 +191,14 @@ static void grouped_prepare(struct kernel_op *op, const float *const *params)
     struct grouped *gr = (struct grouped *)op;
     int forward = gr->forward.band_count,
         data = gr->data.band_count; // none where nobody needs dx
+    size_t columns = (size_t)gr->forward.in_group;
 #pragma omp parallel for schedule(static) num_threads(gr->engine->threads)
     for (int i = 0; i < forward + data; i++) {
-        const struct side *side = i < forward ? &gr->forward : &gr->data;
-        struct plain_weights plain = {.at = params[0], .outputs_first = i < forward};
-        pack_band(side, &plain, &side->bands[i < forward ? i : i - forward]);
+        if (i < forward) {
+            pack_band(&gr->forward, &gr->forward.bands[i], params[0], columns, 1);
+        } else {
+            pack_band(&gr->data, &gr->data.bands[i - forward], params[0], 1, columns);
+        }
     }
     if (gr->desc.bias) {
         memcpy(gr->bias, params[1], (size_t)gr->desc.out_channels * sizeof(float));
@@ -192,31 +224,41 @@ struct panel {
 
 // A run of output blocks over a part of the band's channels, sample by sample.
 static void multiply_run(const struct product *p, const struct band *band, struct panel panel,
-                         int run, int from)
+                         struct run run, int part)
 {
     const struct onednn_chunks *in = &p->side->in, *out = &p->side->out;
-    int block = band->out_block + run,
-        blocks = smaller(SIMD_PRODUCT_BLOCKS, band->out_blocks - run),
-        channels = smaller(CHANNELS_AT_ONCE, band->in_channels - from);
+    int in_blocks = part_count(band->in_channels, in->block), most = CHANNELS_AT_ONCE / in->block;
+    int from = part_begin(in_blocks, most, part) * in->block,
+        to = smaller(part_begin(in_blocks, most, part + 1) * in->block, band->in_channels);
     struct simd_product call = {
-        .weights = band->weights + (size_t)(run * out->block) * (size_t)band->in_channels +
-                   (size_t)from * (size_t)(blocks * out->block),
-        .bias = p->bias && from == 0 ? p->bias + block * out->block : NULL,
+        .weights =
+            run_weights(p->side, band, run) + (size_t)from * (size_t)(run.blocks * out->block),
+        .bias = p->bias && from == 0 ? p->bias + run.block * out->block : NULL,
         .x_stride = in->floats,
         .y_stride = out->floats,
-        .channels = channels,
-        .blocks = blocks,
+        .channels = to - from,
+        .blocks = run.blocks,
         .add = p->add || from > 0,
-        .activation = from + channels == band->in_channels ? p->activation : KERNEL_LINEAR,
+        .activation = to == band->in_channels ? p->activation : KERNEL_LINEAR,
     };
     for (size_t at = panel.first; at < panel.end;) {
         int n = (int)(at / in->pixels), in_block = band->in_block + from / in->block;
         size_t pixel = at % in->pixels, left = in->pixels - pixel;
         size_t count = left < panel.end - at ? left : panel.end - at;
         call.x = p->in + onednn_chunk_at(in, n, in_block) + pixel * (size_t)in->block;
-        call.y = p->out + onednn_chunk_at(out, n, block) + pixel * (size_t)out->block;
+        call.y = p->out + onednn_chunk_at(out, n, run.block) + pixel * (size_t)out->block;
         p->simd->product(&call, count);
         at += count;
+    }
+}
+
+static void multiply_band(const struct product *p, const struct band *band, struct panel panel)
+{
+    int block = p->side->in.block, in_blocks = part_count(band->in_channels, block);
+    for (int part = 0; part < part_count(in_blocks, CHANNELS_AT_ONCE / block); part++) {
+        for (int r = 0; r < part_count(band->out_blocks, SIMD_PRODUCT_BLOCKS); r++) {
+            multiply_run(p, band, panel, run_of(band, r), part);
+        }
     }
 }
 
@@ -230,12 +272,7 @@ static void multiply(const struct product *p)
     for (size_t i = 0; i < panels; i++) {
         struct panel panel = {first + count * i / panels, first + count * (i + 1) / panels};
         for (int b = 0; b < p->side->band_count; b++) {
-            const struct band *band = &p->side->bands[b];
-            for (int from = 0; from < band->in_channels; from += CHANNELS_AT_ONCE) {
-                for (int run = 0; run < band->out_blocks; run += SIMD_PRODUCT_BLOCKS) {
-                    multiply_run(p, band, panel, run, from);
-                }
-            }
+            multiply_band(p, &p->side->bands[b], panel);
         }
     }
 }
@@ -257,34 +294,46 @@ struct tile {
     int column, column_end; // inputs, in at most SIMD_PRODUCT_BLOCKS blocks
 };
 
-// Rows row … row + rows − 1 of a tile. Where it begins within a block, the lanes before it belong to
-// another group: what they give is dropped.
+// Where a tile begins within a block, the lanes before it belong to another group: what they give is
+// dropped.
+static void outer_beside(const struct simd_kernels *simd, struct simd_outer call, int skipped)
+{
+    enum { WIDTH = SIMD_PRODUCT_BLOCKS * SIMD_BLOCK_MAX };
+    float beside[SIMD_OUTER_ROWS * WIDTH] = {0}, *dw = call.dw;
+    size_t stride = call.dw_stride;
+    call.dw = beside;
+    call.dw_stride = WIDTH;
+    call.columns += skipped;
+    simd->outer(&call);
+    for (int r = 0; r < call.rows; r++, dw += stride) {
+        for (int c = skipped; c < call.columns; c++) {
+            dw[c - skipped] += beside[r * WIDTH + c];
+        }
+    }
+}
+
 static void outer_rows(const struct outer *o, const struct tile *tile, int row, int rows)
 {
     const struct onednn_chunks *in = &o->gr->forward.in, *out = &o->gr->forward.out;
-    int width = o->gr->forward.in_group, skipped = tile->column % in->block,
-        columns = tile->column_end - tile->column;
-    float beside[SIMD_OUTER_ROWS * SIMD_PRODUCT_BLOCKS * SIMD_BLOCK_MAX] = {0};
-    float *dw = o->dw + (size_t)row * (size_t)width + tile->column % width;
+    int width = o->gr->forward.in_group, skipped = tile->column % in->block;
     size_t pixel = o->pixel * (size_t)in->block;
     struct simd_outer call = {
         .x = o->x + onednn_chunk_at(in, o->sample, tile->column / in->block) + pixel,
         .dy = o->dy + onednn_chunk_at(out, o->sample, row / out->block) + pixel + row % out->block,
-        .dw = skipped ? beside : dw,
+        .dw = o->dw + (size_t)row * (size_t)width + tile->column % width,
         .x_stride = in->floats,
         .x_sample = (size_t)in->blocks * in->floats,
         .dy_sample = (size_t)out->blocks * out->floats,
-        .dw_stride = (size_t)(skipped ? columns + skipped : width),
+        .dw_stride = (size_t)width,
         .pixels = o->pixels,
         .samples = o->samples,
         .rows = rows,
-        .columns = columns + skipped,
+        .columns = tile->column_end - tile->column,
     };
-    o->gr->simd->outer(&call);
-    for (int r = 0; skipped && r < rows; r++) {
-        for (int c = 0; c < columns; c++) {
-            dw[r * width + c] += beside[r * (columns + skipped) + skipped + c];
-        }
+    if (skipped) {
+        outer_beside(o->gr->simd, call, skipped);
+    } else {
+        o->gr->simd->outer(&call);
     }
 }
 
@@ -314,17 +363,17 @@ static void outer_group(const struct outer *o, int group)
         out_first = group * side->out_group;
     struct blocks rows = blocks_of(group, side->out_group, block),
                   columns = blocks_of(group, side->in_group, block);
-    int items = rows.count * ((columns.count + SIMD_PRODUCT_BLOCKS - 1) / SIMD_PRODUCT_BLOCKS);
+    int items = rows.count * part_count(columns.count, SIMD_PRODUCT_BLOCKS);
     int team = omp_get_num_threads(), me = omp_get_thread_num();
     for (int i = items * me / team; i < items * (me + 1) / team; i++) {
-        int row = rows.first + i % rows.count,
-            column = columns.first + i / rows.count * SIMD_PRODUCT_BLOCKS;
+        int row = rows.first + i % rows.count, part = i / rows.count;
+        int from = columns.first + part_begin(columns.count, SIMD_PRODUCT_BLOCKS, part),
+            to = columns.first + part_begin(columns.count, SIMD_PRODUCT_BLOCKS, part + 1);
         outer_tile(o, &(struct tile){
                           .row = larger(row * block, out_first),
                           .row_end = smaller((row + 1) * block, out_first + side->out_group),
-                          .column = larger(column * block, in_first),
-                          .column_end = smaller((column + SIMD_PRODUCT_BLOCKS) * block,
-                                                in_first + side->in_group),
+                          .column = larger(from * block, in_first),
+                          .column_end = smaller(to * block, in_first + side->in_group),
                       });
     }
 }
