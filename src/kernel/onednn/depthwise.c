@@ -57,7 +57,7 @@ static void depthwise_prepare(struct kernel_op *op, const float *const *params)
 // What the calls of one thread share; the partial sums of all planes lie behind the rooms.
 struct scratch {
     float *room;  // [room_floats], this thread's
-    float *taps;  // [n][blocks][tap_floats]
+    float *taps;  // [blocks][taps][n][block]: samples side by side, to be summed in one go
     double *bias; // [n][blocks][block]
 };
 
@@ -109,6 +109,18 @@ static void plane_mask(const struct depthwise *dw, const struct kernel_io *io, i
                     activation, dw->y.pixels, bias);
 }
 
+// Where the weight gradient of a plane goes.
+static void keep_taps(const struct depthwise *dw, const struct scratch *scratch, int i,
+                      const float *taps)
+{
+    size_t block = (size_t)dw->x.block, stride = (size_t)dw->x.n * block;
+    size_t n = (size_t)(i / dw->x.blocks), b = (size_t)(i % dw->x.blocks);
+    float *at = scratch->taps + b * (size_t)dw->taps * stride + n * block;
+    for (int tap = 0; tap < dw->taps; tap++, at += stride) {
+        memcpy(at, taps + (size_t)tap * block, block * sizeof(float));
+    }
+}
+
 static void plane_backward(const struct depthwise *dw, const struct kernel_io *io, int i,
                            const struct scratch *scratch)
 {
@@ -116,7 +128,7 @@ static void plane_backward(const struct depthwise *dw, const struct kernel_io *i
     const struct simd_plane *plane = &dw->plane;
     const float *x = io->x[0] + (size_t)i * dw->x.floats, *dy = io->dy + (size_t)i * dw->y.floats,
                 *weights = dw->weights + (size_t)(i % dw->x.blocks) * dw->tap_floats;
-    float *taps = scratch->taps + (size_t)i * dw->tap_floats;
+    float taps[TAPS_MAX * SIMD_BLOCK_MAX];
     bool add = dw->desc.dx == KERNEL_DX_ADD;
     float *dx = dw->desc.dx == KERNEL_DX_NONE ? NULL : io->dx[0] + (size_t)i * dw->x.floats;
     if (dw->wide) {
@@ -124,6 +136,7 @@ static void plane_backward(const struct depthwise *dw, const struct kernel_io *i
     } else {
         simd->depthwise_weights(plane, x, dy, taps);
     }
+    keep_taps(dw, scratch, i, taps);
     if (dx && dw->wide) {
         simd->depthwise_wide_data(plane, dy, weights, add, scratch->room, dx);
     } else if (dx) {
@@ -131,24 +144,30 @@ static void plane_backward(const struct depthwise *dw, const struct kernel_io *i
     }
 }
 
-static void collect_channel(const struct depthwise *dw, const struct kernel_io *io,
-                            const struct scratch *scratch, int channel)
+static void collect_taps(const struct depthwise *dw, const struct kernel_io *io,
+                         const struct scratch *scratch, int b)
 {
-    int block = dw->x.block, b = channel / block, lane = channel % block;
-    double taps[TAPS_MAX] = {0}, bias = 0.0;
-    for (int n = 0; n < io->rows; n++) {
-        size_t plane = (size_t)n * (size_t)dw->x.blocks + (size_t)b;
-        const float *part = scratch->taps + plane * dw->tap_floats + lane;
-        for (int tap = 0; tap < dw->taps; tap++) {
-            taps[tap] += (double)part[tap * block];
+    int block = dw->x.block, first = b * block;
+    const float *part = scratch->taps + (size_t)(b * dw->taps * dw->x.n) * (size_t)block;
+    for (int tap = 0; tap < dw->taps; tap++, part += (size_t)dw->x.n * (size_t)block) {
+        double sums[SIMD_BLOCK_MAX] = {0};
+        dw->simd->sum(part, (size_t)io->rows, sums);
+        for (int l = 0; l < block && first + l < dw->x.channels; l++) {
+            io->param_grads[0][(first + l) * dw->taps + tap] += (float)sums[l];
         }
-        bias += dw->desc.bias ? scratch->bias[plane * (size_t)block + (size_t)lane] : 0.0;
     }
-    for (int tap = 0; tap < dw->taps; tap++) {
-        io->param_grads[0][channel * dw->taps + tap] += (float)taps[tap];
-    }
-    if (dw->desc.bias) {
-        io->param_grads[1][channel] += (float)bias;
+}
+
+static void collect_bias(const struct depthwise *dw, const struct kernel_io *io,
+                         const struct scratch *scratch, int b)
+{
+    int block = dw->x.block, first = b * block;
+    for (int l = 0; l < block && first + l < dw->x.channels; l++) {
+        double sum = 0.0;
+        for (int n = 0; n < io->rows; n++) {
+            sum += scratch->bias[(n * dw->x.blocks + b) * block + l];
+        }
+        io->param_grads[1][first + l] += (float)sum;
     }
 }
 
@@ -185,8 +204,11 @@ static enum stn_status depthwise_backward(struct kernel_op *op, const struct ker
             plane_backward(dw, io, i, &scratch);
         }
 #pragma omp for schedule(static)
-        for (int channel = 0; channel < c->channels; channel++) {
-            collect_channel(dw, io, &scratch, channel);
+        for (int b = 0; b < c->blocks; b++) {
+            collect_taps(dw, io, &scratch, b);
+            if (dw->desc.bias) {
+                collect_bias(dw, io, &scratch, b);
+            }
         }
     }
     return STN_OK;

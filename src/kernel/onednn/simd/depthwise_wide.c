@@ -133,7 +133,7 @@ SIMD_INLINE void tile_sums(int k, int stride, const struct sources *s, size_t at
             for (int t = 0; t < TILE; t++) {
                 int kx = j - t * stride;
                 if (kx >= 0 && kx < k) {
-                    sums[t] += v * w[kx];
+                    sums[t] = multiply_add(sums[t], v, w[kx]);
                 }
             }
         }
@@ -202,10 +202,10 @@ SIMD_INLINE void pair_sums(int k, const struct sources *s, size_t at, vec *even,
             for (int t = 0; t < PAIRS; t++) {
                 int tap = 2 * (j - t);
                 if (tap >= 0 && tap < k) {
-                    even[t] += v * w[tap];
+                    even[t] = multiply_add(even[t], v, w[tap]);
                 }
                 if (tap >= 1 && tap <= k) {
-                    odd[t] += v * w[tap - 1];
+                    odd[t] = multiply_add(odd[t], v, w[tap - 1]);
                 }
             }
         }
@@ -270,6 +270,10 @@ enum { WAYS_MAX = 2 };
 SIMD_INLINE void correlate_pixels(int k, int stride, int ways, const float *x, const float *dy,
                                   vec sums[WAYS_MAX][K_MAX])
 {
+    if (ways > 1) {
+        // GCC would carry vectors of x over to the next pixels and run out of registers for sums.
+        __asm__("" : "+r"(x));
+    }
     vec d[WAYS_MAX];
     SPELL_OUT
     for (int t = 0; t < ways; t++) {
@@ -282,7 +286,7 @@ SIMD_INLINE void correlate_pixels(int k, int stride, int ways, const float *x, c
         for (int t = 0; t < ways; t++) {
             int kx = j - t * stride;
             if (kx >= 0 && kx < k) {
-                sums[t][kx] += d[t] * v;
+                sums[t][kx] = multiply_add(sums[t][kx], d[t], v);
             }
         }
     }
