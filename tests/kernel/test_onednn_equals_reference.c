@@ -232,6 +232,33 @@ static void conv_depthwise(void **state)
     }
 }
 
+// Every kernel size that is our own, with windows that reach over the borders in all ways; some
+// planes are so wide that their middle is computed apart from their borders.
+static void conv_depthwise_windows(void **state)
+{
+    NEED_ONEDNN(state);
+    static const int sizes[][2] = {{9, 8}, {7, 15}, {16, 7}, {7, 59}, {8, 117}};
+    for (int i = 0; i < 3 * 2 * 5 * 5; i++) {
+        const int k = 3 + i % 3 * 2, stride = 1 + i / 3 % 2, c = i % 2 ? 11 : 20;
+        const int before[] = {0, k / 2, k - 1, 0, 1}, after[] = {0, k / 2, 0, k - 1, k - 2};
+        const int vertical = i / 6 % 5, horizontal = (vertical + i) % 5, *size = sizes[i / 30];
+        const struct kernel_window window = {{k, k},
+                                             {stride, stride},
+                                             {before[vertical], before[horizontal]},
+                                             {after[vertical], after[horizontal]}};
+        const struct kernel_conv d = {op_map(3, c, size[0], size[1]),
+                                      c,
+                                      c,
+                                      window,
+                                      i % 7 == 0,
+                                      (enum kernel_activation)(i % 5 % 3),
+                                      i % 8 ? i / 2 % 2 ? KERNEL_DX_ADD : KERNEL_DX_WRITE
+                                            : KERNEL_DX_NONE};
+        check_layout(*state, &(struct op_case){OP_CONV, .conv = d},
+                     ((const struct bench *)*state)->native);
+    }
+}
+
 static void conv_grouped(void **state)
 {
     NEED_ONEDNN(state);
@@ -485,6 +512,7 @@ int main(void)
         cmocka_unit_test(conv_dense),
         cmocka_unit_test(conv_pointwise),
         cmocka_unit_test(conv_depthwise),
+        cmocka_unit_test(conv_depthwise_windows),
         cmocka_unit_test(conv_grouped),
         cmocka_unit_test(batchnorm),
         cmocka_unit_test(activate),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Depthwise 5×5 and 7×7 convolution of one plane of a channel block, forward and backward. Rows are
-// first copied between zeros, as far as the windows reach, so that no inner loop knows of borders;
-// what lies above and below the plane is left out row by row. A tile of neighbouring outputs stays
-// in registers while all rows of taps pass over it.
+// Depthwise 5×5 and 7×7 convolution of one plane of a channel block, forward and backward. Where
+// windows reach over the left or right border, rows are first copied between zeros, so that no inner
+// loop knows of borders; what lies above and below the plane is left out row by row. A tile of
+// neighbouring outputs stays in registers while all rows of taps pass over it.
 #include "kernel/onednn/simd/vector.h"
 
 enum {
@@ -28,26 +28,37 @@ enum {
 
 #define SPELL_OUT _Pragma("GCC unroll 32")
 
-// ---- rows between zeros -------------------------------------------------------------------------
+// ---- segments -----------------------------------------------------------------------------------
 
-// A plane [height][width][block] whose columns stand at left … in rows of `pitch`. Columns beyond
-// the pitch are those that no window reaches.
-struct framed {
-    int height, width, left, pitch;
+// How a row of results meets the rows of a plane: result i sees `size` columns from i·step − left on.
+struct walk {
+    int results, tile, step, size, left;
+    int height, width; // of the plane
 };
 
-static int round_up(int n, int unit)
+// Neighbouring results, and the rows that they are made from.
+struct segment {
+    int first, count;
+    bool framed;     // some windows are not inside the plane: its rows are copies between zeros
+    int pitch;       // columns from one row to the next
+    const float *at; // where the first result's window begins in row 0
+};
+
+enum { SEGMENTS_MAX = 3, WIDE = 112 };
+
+static struct walk walk_x(const struct simd_plane *g)
 {
-    return (n + unit - 1) / unit * unit;
+    return (struct walk){.results = g->ow,
+                         .tile = TILE,
+                         .step = g->window.stride[1],
+                         .size = g->window.size[1],
+                         .left = g->window.pad_before[1],
+                         .height = g->h,
+                         .width = g->w};
 }
 
-static struct framed framed_x(const struct simd_plane *g)
-{
-    int reach = (round_up(g->ow, TILE) - 1) * g->window.stride[1] + g->window.size[1];
-    return (struct framed){g->h, g->w, g->window.pad_before[1], reach};
-}
-
-// dx has pad + w columns, of which the plane does not show the first; stride 2 makes them in pairs.
+// With stride 2, dx is made in pairs of columns (counted with the padding); the first that is not all
+// padding, and how many there are.
 static int first_pair(const struct simd_plane *g)
 {
     return g->window.pad_before[1] / 2;
@@ -58,48 +69,103 @@ static int pair_count(const struct simd_plane *g)
     return (g->window.pad_before[1] + g->w - 1) / 2 - first_pair(g) + 1;
 }
 
-// dy as the input gradient reads it: a column of dx (a pair, with stride 2) sees a run of dy.
-static struct framed framed_dy(const struct simd_plane *g)
+// The input gradient's way over dy.
+static struct walk walk_dy(const struct simd_plane *g)
 {
-    int before = g->window.size[1] - 1;
+    int k = g->window.size[1];
+    struct walk walk = {.step = 1, .height = g->oh, .width = g->ow};
     if (g->window.stride[1] == 1) {
-        return (struct framed){g->oh, g->ow, before - g->window.pad_before[1],
-                               round_up(g->w, TILE) + before};
+        walk.results = g->w;
+        walk.tile = TILE;
+        walk.size = k;
+        walk.left = k - 1 - g->window.pad_before[1];
+    } else {
+        walk.results = pair_count(g);
+        walk.tile = PAIRS;
+        walk.size = (k + 1) / 2;
+        walk.left = walk.size - 1 - first_pair(g);
     }
-    before /= 2;
-    return (struct framed){g->oh, g->ow, before - first_pair(g),
-                           round_up(pair_count(g), PAIRS) + before};
+    return walk;
 }
 
-static void frame(struct framed f, const float *from, float *to)
+static int framed_pitch(const struct walk *w, int results)
 {
-    int kept = f.width < f.pitch - f.left ? f.width : f.pitch - f.left;
-    size_t left = (size_t)(f.left * SIMD_BLOCK), inside = (size_t)(kept * SIMD_BLOCK),
-           right = (size_t)(f.pitch * SIMD_BLOCK) - left - inside;
-    for (int row = 0; row < f.height; row++, from += (size_t)f.width * SIMD_BLOCK) {
-        memset(to, 0, left * sizeof(float));
-        memcpy(to + left, from, inside * sizeof(float));
-        memset(to + left + inside, 0, right * sizeof(float));
-        to += left + inside + right;
+    return ((results + w->tile - 1) / w->tile * w->tile - 1) * w->step + w->size;
+}
+
+// Wide planes are read where they are, but for a few results at their borders. Narrow ones are faster
+// in one piece; the limit is from timing both on Zen 3. Returns how many segments there are.
+static int cut(const struct walk *w, struct segment *out)
+{
+    int first = w->left > 0 ? w->tile : 0, inside = (w->width + w->left - w->size) / w->step + 1;
+    inside = inside < w->results ? inside : w->results;
+    int count = (inside - first) / w->tile * w->tile;
+    if (count <= 0 || w->width * w->step < WIDE) {
+        out[0] = (struct segment){
+            .count = w->results, .framed = true, .pitch = framed_pitch(w, w->results)};
+        return 1;
+    }
+    int segments = 0, rest = w->results - first - count;
+    if (first > 0) {
+        out[segments++] =
+            (struct segment){.count = first, .framed = true, .pitch = framed_pitch(w, first)};
+    }
+    out[segments++] = (struct segment){.first = first, .count = count, .pitch = w->width};
+    if (rest > 0) {
+        out[segments++] = (struct segment){
+            .first = first + count, .count = rest, .framed = true, .pitch = framed_pitch(w, rest)};
+    }
+    return segments;
+}
+
+// Puts a segment's rows into the room if they must be framed.
+static void lay_out(const struct walk *w, struct segment *s, const float *plane, float *room)
+{
+    int begin = s->first * w->step - w->left, from = begin > 0 ? begin : 0,
+        to = begin + s->pitch < w->width ? begin + s->pitch : w->width;
+    if (!s->framed) {
+        s->at = plane + begin * SIMD_BLOCK;
+        return;
+    }
+    size_t before = (size_t)((from - begin) * SIMD_BLOCK),
+           kept = (size_t)((to - from) * SIMD_BLOCK),
+           after = (size_t)(s->pitch * SIMD_BLOCK) - before - kept;
+    s->at = room;
+    plane += from * SIMD_BLOCK;
+    for (int row = 0; row < w->height; row++, plane += (size_t)w->width * SIMD_BLOCK) {
+        memset(room, 0, before * sizeof(float));
+        memcpy(room + before, plane, kept * sizeof(float));
+        memset(room + before + kept, 0, after * sizeof(float));
+        room += before + kept + after;
     }
 }
 
-static const float *framed_row(struct framed f, const float *at, int row)
+static const float *row_of(const struct segment *s, int row)
 {
-    return at + (size_t)row * (size_t)f.pitch * SIMD_BLOCK;
+    return s->at + (size_t)row * (size_t)s->pitch * SIMD_BLOCK;
+}
+
+static size_t walk_room(const struct walk *w)
+{
+    struct segment segments[SEGMENTS_MAX];
+    size_t most = 0;
+    for (int i = cut(w, segments) - 1; i >= 0; i--) {
+        size_t floats = (size_t)w->height * (size_t)segments[i].pitch * SIMD_BLOCK;
+        most = segments[i].framed && floats > most ? floats : most;
+    }
+    return most;
 }
 
 size_t SIMD_NAME(depthwise_wide_room)(const struct simd_plane *g)
 {
-    struct framed x = framed_x(g), dy = framed_dy(g);
-    size_t x_pixels = (size_t)x.height * (size_t)x.pitch,
-           dy_pixels = (size_t)dy.height * (size_t)dy.pitch;
-    return (x_pixels > dy_pixels ? x_pixels : dy_pixels) * SIMD_BLOCK;
+    struct walk x = walk_x(g), dy = walk_dy(g);
+    size_t for_x = walk_room(&x), for_dy = walk_room(&dy);
+    return for_x > for_dy ? for_x : for_dy;
 }
 
 // ---- what a row of results is made from ---------------------------------------------------------
 
-// Framed rows, each with the row of taps that meets it.
+// Rows of a segment, each with the row of taps that meets it.
 struct sources {
     int count;
     const float *row[K_MAX], *taps[K_MAX];
@@ -161,28 +227,32 @@ SIMD_INLINE void make_row(int k, int stride, const struct sources *s, int width,
 
 // ---- forward ------------------------------------------------------------------------------------
 
-SIMD_INLINE void filter(int k, int stride, const struct simd_plane *g, const float *room,
-                        const float *weights, vec start, float *y)
+SIMD_INLINE void filter(int k, int stride, const struct simd_plane *g,
+                        const struct segment *segment, const float *weights, vec start, float *y)
 {
-    struct framed f = framed_x(g);
+    y += (size_t)segment->first * SIMD_BLOCK;
     for (int oy = 0; oy < g->oh; oy++, y += (size_t)g->ow * SIMD_BLOCK) {
         struct sources s = {0};
         for (int ky = 0; ky < k; ky++) {
             int iy = oy * stride - g->window.pad_before[0] + ky;
             if (iy >= 0 && iy < g->h) {
-                add_source(&s, framed_row(f, room, iy), weights + ky * k * SIMD_BLOCK);
+                add_source(&s, row_of(segment, iy), weights + ky * k * SIMD_BLOCK);
             }
         }
-        make_row(k, stride, &s, g->ow, start, false, y);
+        make_row(k, stride, &s, segment->count, start, false, y);
     }
 }
 
 void SIMD_NAME(depthwise_wide)(const struct simd_plane *g, const float *x, const float *weights,
                                const float *bias, float *room, float *y)
 {
-    frame(framed_x(g), x, room);
+    struct walk walk = walk_x(g);
+    struct segment segments[SEGMENTS_MAX];
     vec start = load(bias);
-    BY_WINDOW(g, filter, room, weights, start, y);
+    for (int i = 0, count = cut(&walk, segments); i < count; i++) {
+        lay_out(&walk, &segments[i], x, room);
+        BY_WINDOW(g, filter, &segments[i], weights, start, y);
+    }
 }
 
 // ---- input gradient -----------------------------------------------------------------------------
@@ -212,11 +282,11 @@ SIMD_INLINE void pair_sums(int k, const struct sources *s, size_t at, vec *even,
     }
 }
 
-SIMD_INLINE void make_pairs(int k, const struct sources *s, const struct simd_plane *g, bool add,
-                            float *dx)
+SIMD_INLINE void make_pairs(int k, const struct sources *s, const struct simd_plane *g,
+                            const struct segment *segment, bool add, float *dx)
 {
-    int pairs = pair_count(g), column = 2 * first_pair(g) - g->window.pad_before[1];
-    for (int first = 0; first < pairs; first += PAIRS, column += 2 * PAIRS) {
+    int column = 2 * (first_pair(g) + segment->first) - g->window.pad_before[1];
+    for (int first = 0; first < segment->count; first += PAIRS, column += 2 * PAIRS) {
         vec even[PAIRS] = {0}, odd[PAIRS] = {0};
         pair_sums(k, s, (size_t)first * SIMD_BLOCK, even, odd);
         SPELL_OUT
@@ -228,23 +298,23 @@ SIMD_INLINE void make_pairs(int k, const struct sources *s, const struct simd_pl
     }
 }
 
-SIMD_INLINE void unfilter(int k, int stride, const struct simd_plane *g, const float *room,
-                          const float *reversed, bool add, float *dx)
+SIMD_INLINE void unfilter(int k, int stride, const struct simd_plane *g,
+                          const struct segment *segment, const float *reversed, bool add, float *dx)
 {
-    struct framed f = framed_dy(g);
     for (int iy = 0; iy < g->h; iy++, dx += (size_t)g->w * SIMD_BLOCK) {
         struct sources s = {0};
         int shifted = iy + g->window.pad_before[0];
         for (int ky = shifted % stride; ky < k && ky <= shifted; ky += stride) {
             int oy = (shifted - ky) / stride;
             if (oy < g->oh) {
-                add_source(&s, framed_row(f, room, oy), reversed + ky * k * SIMD_BLOCK);
+                add_source(&s, row_of(segment, oy), reversed + ky * k * SIMD_BLOCK);
             }
         }
         if (stride == 1) {
-            make_row(k, 1, &s, g->w, zero(), add, dx);
+            make_row(k, 1, &s, segment->count, zero(), add,
+                     dx + (size_t)segment->first * SIMD_BLOCK);
         } else {
-            make_pairs(k, &s, g, add, dx);
+            make_pairs(k, &s, g, segment, add, dx);
         }
     }
 }
@@ -258,8 +328,12 @@ void SIMD_NAME(depthwise_wide_data)(const struct simd_plane *g, const float *dy,
         int mirror = tap / k * k + k - 1 - tap % k;
         store(reversed + tap * SIMD_BLOCK, load(weights + mirror * SIMD_BLOCK));
     }
-    frame(framed_dy(g), dy, room);
-    BY_WINDOW(g, unfilter, room, reversed, add, dx);
+    struct walk walk = walk_dy(g);
+    struct segment segments[SEGMENTS_MAX];
+    for (int i = 0, count = cut(&walk, segments); i < count; i++) {
+        lay_out(&walk, &segments[i], dy, room);
+        BY_WINDOW(g, unfilter, &segments[i], reversed, add, dx);
+    }
 }
 
 // ---- weight gradient ----------------------------------------------------------------------------
@@ -292,11 +366,10 @@ SIMD_INLINE void correlate_pixels(int k, int stride, int ways, const float *x, c
     }
 }
 
-// One row of taps, over the whole plane.
-SIMD_INLINE void correlate_taps(int k, int stride, const struct simd_plane *g, const float *room,
-                                const float *dy, int ky, float *dw)
+// One row of taps, over all rows of a segment.
+SIMD_INLINE void correlate_taps(int k, int stride, const struct simd_plane *g,
+                                const struct segment *segment, const float *dy, int ky, float *dw)
 {
-    struct framed f = framed_x(g);
     vec sums[WAYS_MAX][K_MAX] = {0};
     const int ways = k == 5 ? 2 : 1;
     for (int oy = 0; oy < g->oh; oy++, dy += (size_t)g->ow * SIMD_BLOCK) {
@@ -304,34 +377,40 @@ SIMD_INLINE void correlate_taps(int k, int stride, const struct simd_plane *g, c
         if (iy < 0 || iy >= g->h) {
             continue;
         }
-        const float *x = framed_row(f, room, iy);
+        const float *x = row_of(segment, iy);
         int ox = 0;
-        for (; ox + ways <= g->ow; ox += ways) {
+        for (; ox + ways <= segment->count; ox += ways) {
             correlate_pixels(k, stride, ways, x + (size_t)(ox * stride) * SIMD_BLOCK,
                              dy + (size_t)ox * SIMD_BLOCK, sums);
         }
-        for (; ox < g->ow; ox++) {
+        for (; ox < segment->count; ox++) {
             correlate_pixels(k, stride, 1, x + (size_t)(ox * stride) * SIMD_BLOCK,
                              dy + (size_t)ox * SIMD_BLOCK, sums);
         }
     }
     SPELL_OUT
     for (int kx = 0; kx < k; kx++) {
-        store(dw + kx * SIMD_BLOCK, sums[0][kx] + sums[1][kx]);
+        store_or_add(dw + kx * SIMD_BLOCK, sums[0][kx] + sums[1][kx], true);
     }
 }
 
-SIMD_INLINE void correlate(int k, int stride, const struct simd_plane *g, const float *room,
-                           const float *dy, float *dw)
+SIMD_INLINE void correlate(int k, int stride, const struct simd_plane *g,
+                           const struct segment *segment, const float *dy, float *dw)
 {
     for (int ky = 0; ky < k; ky++) {
-        correlate_taps(k, stride, g, room, dy, ky, dw + ky * k * SIMD_BLOCK);
+        correlate_taps(k, stride, g, segment, dy + (size_t)segment->first * SIMD_BLOCK, ky,
+                       dw + ky * k * SIMD_BLOCK);
     }
 }
 
 void SIMD_NAME(depthwise_wide_weights)(const struct simd_plane *g, const float *x, const float *dy,
                                        float *room, float *dw)
 {
-    frame(framed_x(g), x, room);
-    BY_WINDOW(g, correlate, room, dy, dw);
+    struct walk walk = walk_x(g);
+    struct segment segments[SEGMENTS_MAX];
+    memset(dw, 0, (size_t)(walk.size * walk.size) * SIMD_BLOCK * sizeof(float));
+    for (int i = 0, count = cut(&walk, segments); i < count; i++) {
+        lay_out(&walk, &segments[i], x, room);
+        BY_WINDOW(g, correlate, &segments[i], dy, dw);
+    }
 }
