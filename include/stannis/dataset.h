@@ -29,6 +29,9 @@ struct stn_dataset_options {
     // own order.
     const char *const *class_names;
     int class_count;
+    // A file with such a list, one name a line; NULL: none. With class_names too it must say the
+    // same.
+    const char *class_list;
 };
 
 struct stn_dataset_info {
@@ -45,8 +48,17 @@ struct stn_dataset;
 
 STN_MUST_CHECK enum stn_status stn_dataset_open(const struct stn_dataset_options *options,
                                                 struct stn_dataset **out);
+// Pictures that only this node may read: DIR/CLASS/*.jpg|jpeg|png, all for training; or
+// DIR/train/CLASS/… and, if there is one, DIR/val/CLASS/…. They are seen as those of `like` (the
+// public set, needed during the call only): in the same size, channels and normalisation, with
+// labels of its class list.
+STN_MUST_CHECK enum stn_status
+stn_dataset_open_private(const char *dir, const struct stn_dataset *like, struct stn_dataset **out);
 void stn_dataset_close(struct stn_dataset *dataset);
 // Borrowed; valid until close.
 const struct stn_dataset_info *stn_dataset_info(const struct stn_dataset *dataset);
+// How many samples of a split each class has: counts[info.classes].
+void stn_dataset_class_counts(const struct stn_dataset *dataset, enum stn_split split,
+                              int64_t counts[]);
 
 #endif

@@ -18,6 +18,7 @@
     X(ERR_NO_SPACE, 1, "no space left")                                                            \
     X(ERR_NO_MEMORY, 1, "out of memory")                                                           \
     X(ERR_DIVERGED, 1, "training diverged")                                                        \
+    X(ERR_NODE_LOST, 1, "a node was lost")                                                         \
     X(ERR_INTERNAL, 1, "internal error")                                                           \
     X(ERR_INTERRUPTED, 130, "interrupted")
 

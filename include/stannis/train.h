@@ -19,6 +19,12 @@
 enum stn_schedule { STN_SCHEDULE_CONSTANT, STN_SCHEDULE_STEP, STN_SCHEDULE_COSINE };
 enum stn_augment { STN_AUGMENT_NONE, STN_AUGMENT_CROP, STN_AUGMENT_FLIP, STN_AUGMENT_FULL };
 
+// Where nodes' private sets differ in size: the smaller ones leave more room for public data, or are
+// repeated until all count like the largest.
+enum stn_fill { STN_FILL_PUBLIC, STN_FILL_REPEAT };
+// How gradients travel.
+enum stn_wire { STN_WIRE_FP32, STN_WIRE_FP16 };
+
 struct stn_train_config {
     const char *net;
     struct stn_dataset_options data;
@@ -33,6 +39,7 @@ struct stn_train_config {
     double lr, momentum, weight_decay, warmup_epochs, lr_gamma, lr_step_epochs;
     double label_smoothing;
     bool nesterov;
+    bool exact; // sums over micro-batches do not depend on who computed which
     enum stn_schedule schedule;
     enum stn_augment augment;
     uint64_t seed;
@@ -40,6 +47,15 @@ struct stn_train_config {
     const char *out_dir;      // NULL: save nothing
     const char *resume;       // a checkpoint to continue, or NULL
     int64_t checkpoint_steps; // save last.safetensors this often too; 0: at epoch ends only
+    // ---- several nodes: this program was started once for each, by mpirun, srun or our launcher
+    const char *cluster; // text of a cluster file; NULL: nodes are called after their hosts
+    const char *split;   // micro-batches of a step for each node, "12,4,4,4"; several such, with
+                         // ';' between, take turns; NULL: in proportion to the nodes' CPUs
+    const char *private_dirs; // "NODE=DIR[,NODE=DIR…]": data that only this node may read; or NULL
+    enum stn_fill fill;
+    const char *class_list; // a file of class names, one a line; NULL: the public data's classes
+    enum stn_wire wire;
+    double timeout; // seconds of silence after which a node counts as lost
     // Polled between steps; true: save and return ERR_INTERRUPTED. NULL: never.
     bool (*stop_requested)(void *context);
     void *stop_context;
@@ -54,12 +70,29 @@ struct stn_train_start {
     const struct stn_dataset_info *data;
     const struct stn_train_config *config; // with what a resumed checkpoint says
     int epochs, batch, micro_batch, threads, loader_threads;
-    int cpu_affinity; // where `threads` came from
-    double cpu_quota; // 0: none
+    int nodes;
+    const struct stn_train_node *node; // [nodes], nothing done yet
+    int64_t private_samples;           // of all nodes together
+    int cpu_affinity;                  // where `threads` came from
+    double cpu_quota;                  // 0: none
     int64_t parameters, steps_total, macs;
     size_t planned_bytes; // activations, parameters, optimizer state, the program itself
     int64_t first_step;   // > 0 when resumed
     uint64_t seed;
+};
+
+// One node of the run, from its beginning to now.
+struct stn_train_node {
+    const char *name;
+    int threads;
+    double cpus;       // what it may use: a quota, else its threads
+    int micro_batches; // of a full step, by the split in force
+    int64_t images, private_images, public_images;
+    int64_t skipped;                      // bad samples left out
+    double compute_seconds, wait_seconds; // waiting for other nodes and the exchange
+    double exchange_seconds;              // its communication thread was busy with gradients
+    double exposed_seconds;               // of the exchange that no computing hid
+    int64_t gradient_bytes, statistic_bytes, control_bytes; // sent; there is no kind for samples
 };
 
 struct stn_train_step {
@@ -94,6 +127,8 @@ struct stn_train_observer {
     void (*eval)(void *context, int64_t done, int64_t total);
     // last.safetensors (or best) was written.
     void (*saved)(void *context, const char *path);
+    // At the end, where there are several nodes: what each did.
+    void (*nodes)(void *context, const struct stn_train_node *nodes, int count);
 };
 
 struct stn_train_result {
@@ -107,6 +142,7 @@ struct stn_train_result {
     int threads;
 };
 
+// On several nodes every one calls it, with the same settings; node 0 alone saves and observes.
 // `observer` may be NULL. On ERR_INTERRUPTED the checkpoint was saved and `out` is filled.
 STN_MUST_CHECK enum stn_status stn_train_run(const struct stn_train_config *config,
                                              const struct stn_train_observer *observer,

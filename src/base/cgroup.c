@@ -3,7 +3,6 @@
 #include "base/cgroup.h"
 
 #include <limits.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,15 +178,24 @@ static const char *below_mount(const struct mount *mount, const char *group)
     return group + length;
 }
 
+// The group's directory; *top is how much of it is the mount point.
+static bool group_dir(const char *root, const struct mount *mount, const char *group, char *dir,
+                      size_t size, size_t *top)
+{
+    const char *below = below_mount(mount, group);
+    int length =
+        snprintf(dir, size, "%s%s%s", root, mount->point, strcmp(below, "/") == 0 ? "" : below);
+    *top = strlen(root) + strlen(mount->point);
+    return length >= 0 && (size_t)length < size;
+}
+
 // The group's directory and every one above it, up to the mount point.
 static void read_ancestry(const char *root, const struct mount *mount, const char *group,
                           struct base_cgroup_limits *limits)
 {
     char dir[PATH_MAX];
-    size_t top = strlen(root) + strlen(mount->point);
-    int length =
-        snprintf(dir, sizeof(dir), "%s%s%s", root, mount->point, below_mount(mount, group));
-    if (length < 0 || (size_t)length >= sizeof(dir)) {
+    size_t top;
+    if (!group_dir(root, mount, group, dir, sizeof(dir), &top)) {
         return;
     }
     for (;;) {
@@ -200,12 +208,18 @@ static void read_ancestry(const char *root, const struct mount *mount, const cha
     }
 }
 
+static FILE *open_mounts(const char *root)
+{
+    char name[PATH_MAX];
+    snprintf(name, sizeof(name), "%s/proc/self/mountinfo", root);
+    return fopen(name, "re");
+}
+
 struct base_cgroup_limits base_cgroup_limits(const char *root)
 {
     struct base_cgroup_limits limits = {0};
-    char name[PATH_MAX], line[LINE_BYTES], group[LINE_BYTES];
-    snprintf(name, sizeof(name), "%s/proc/self/mountinfo", root);
-    FILE *f = fopen(name, "re");
+    char line[LINE_BYTES], group[LINE_BYTES];
+    FILE *f = open_mounts(root);
     if (!f) {
         return limits;
     }
@@ -229,4 +243,23 @@ struct base_cgroup_limits base_cgroup_limits(const char *root)
     }
     fclose(f);
     return limits;
+}
+
+bool base_cgroup_find(const char *root, const char *controller, char *dir, size_t size, size_t *top)
+{
+    char line[LINE_BYTES], group[LINE_BYTES];
+    const char *type = *controller ? "cgroup" : "cgroup2";
+    FILE *f = own_group(root, controller, group, sizeof(group)) ? open_mounts(root) : NULL;
+    if (!f) {
+        return false;
+    }
+    bool found = false;
+    while (!found && fgets(line, sizeof(line), f)) {
+        struct mount mount;
+        found = parse_mount(line, &mount) && strcmp(mount.type, type) == 0 &&
+                (*controller == '\0' || list_has(mount.options, controller)) &&
+                group_dir(root, &mount, group, dir, size, top);
+    }
+    fclose(f);
+    return found;
 }

@@ -4,6 +4,7 @@
 #ifndef BASE_CGROUP_H
 #define BASE_CGROUP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct base_cgroup_limits {
@@ -13,5 +14,9 @@ struct base_cgroup_limits {
 
 // `root` goes before every path: "" for this machine, a made-up tree in tests.
 struct base_cgroup_limits base_cgroup_limits(const char *root);
+// The folder of this process's own group: in the v1 tree of `controller`, or, for "", in the v2 tree. The first *top bytes
+// of it are the mount point. False: there is no such tree.
+bool base_cgroup_find(const char *root, const char *controller, char *dir, size_t size,
+                      size_t *top);
 
 #endif

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
+
 enum { ROWS_MAX = 64, NAME_MAX_BYTES = 48, FIRST_VALUE = 256 };
 
 // The table as getopt wants it: a long option a row, and "no-NAME" for flags. `val` is FIRST_VALUE + position.
@@ -60,26 +62,18 @@ static enum stn_status fail_range(const struct base_option *row, const char *tex
                     min, max);
 }
 
-// strtol and its kin skip spaces and stop at garbage; a value must be a number from end to end.
-static bool number_is_whole(const char *text, const char *end)
-{
-    return end != text && *end == '\0' && !isspace((unsigned char)*text);
-}
-
 static enum stn_status parse_integer(const struct base_option *row, const char *text,
                                      int64_t lowest, int64_t highest, int64_t *out)
 {
     bool limited = row->min != 0 || row->max != 0;
     double min = limited ? row->min : (double)lowest;
     double max = limited ? row->max : (double)highest;
-    char *end;
-    errno = 0;
-    long long value = strtoll(text, &end, 10);
-    if (!number_is_whole(text, end)) {
+    int64_t value = 0;
+    int error = base_parse_int64(text, &value);
+    if (error == EINVAL) {
         return stn_fail(STN_ERR_INVALID, "--%s %s: not a whole number", row->name, text);
     }
-    if (errno == ERANGE || value < lowest || value > highest || (double)value < min ||
-        (double)value > max) {
+    if (error || value < lowest || value > highest || (double)value < min || (double)value > max) {
         return fail_range(row, text, min, max);
     }
     *out = value;
@@ -88,9 +82,8 @@ static enum stn_status parse_integer(const struct base_option *row, const char *
 
 static enum stn_status parse_real(const struct base_option *row, const char *text, double *out)
 {
-    char *end;
-    double value = strtod(text, &end);
-    if (!number_is_whole(text, end) || !isfinite(value)) {
+    double value;
+    if (base_parse_real(text, &value) != 0) {
         return stn_fail(STN_ERR_INVALID, "--%s %s: not a number", row->name, text);
     }
     if ((row->min != 0 || row->max != 0) && (value < row->min || value > row->max)) {
@@ -105,7 +98,7 @@ static enum stn_status parse_seed(const struct base_option *row, const char *tex
     char *end;
     errno = 0;
     unsigned long long value = strtoull(text, &end, 0);
-    if (!number_is_whole(text, end) || errno == ERANGE || *text == '-') {
+    if (!isdigit((unsigned char)*text) || *end || errno == ERANGE) {
         return stn_fail(STN_ERR_INVALID, "--%s %s: not a whole number between 0 and %llu",
                         row->name, text, ULLONG_MAX);
     }
@@ -115,21 +108,12 @@ static enum stn_status parse_seed(const struct base_option *row, const char *tex
 
 static enum stn_status parse_bytes(const struct base_option *row, const char *text, size_t *out)
 {
-    static const char suffixes[] = "KMGT";
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    const char *suffix = *end ? strchr(suffixes, toupper((unsigned char)*end)) : NULL;
-    unsigned shift = suffix ? 10 * (unsigned)(suffix - suffixes + 1) : 0;
-    if (!isdigit((unsigned char)*text) || !number_is_whole(text, end + (suffix != NULL))) {
+    int error = base_parse_bytes(text, out);
+    if (error == EINVAL) {
         return stn_fail(STN_ERR_INVALID, "--%s %s: not a size such as 1048576, 512M or 2G",
                         row->name, text);
     }
-    if (errno == ERANGE || value > (SIZE_MAX >> shift)) {
-        return stn_fail(STN_ERR_INVALID, "--%s %s: too large", row->name, text);
-    }
-    *out = (size_t)value << shift;
-    return STN_OK;
+    return error ? stn_fail(STN_ERR_INVALID, "--%s %s: too large", row->name, text) : STN_OK;
 }
 
 static enum stn_status parse_choice(const struct base_option *row, const char *text, int *out)

@@ -195,6 +195,11 @@ static enum stn_status cifar_open(const struct data_spec *spec,
     return STN_OK;
 }
 
+static int32_t cifar_label(const struct data_store *store, enum stn_split split, uint64_t index)
+{
+    return ((const struct cifar *)store)->records[split][index * RECORD];
+}
+
 static enum stn_status cifar_read(const struct data_store *store, enum stn_split split,
                                   uint64_t index, const struct data_view_rule *rule,
                                   struct data_workspace *workspace, struct data_sample *out)
@@ -222,5 +227,6 @@ const struct data_store_kind data_cifar10 = {
     .fit = DATA_FIT_WHOLE,
     .open = cifar_open,
     .close = cifar_close,
+    .label = cifar_label,
     .read = cifar_read,
 };

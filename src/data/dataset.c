@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/class_list.h"
 #include "data/sample.h"
 
 enum { IMAGE_SIZE_MAX = 4096 };
@@ -30,20 +31,55 @@ static enum stn_status options_check(const struct stn_dataset_options *options)
     return STN_OK;
 }
 
-static int name_find(const struct stn_dataset_options *options, const char *name)
+// Whose class list labels follow, and how a class beyond it is refused.
+struct class_rule {
+    const char *source;       // of the data, for messages
+    const char *const *names; // NULL: the data's own
+    int count;
+    const char *list;    // the file the names came from, or NULL
+    bool private_folder; // the names are the public data's
+};
+
+static int name_find(const struct class_rule *rule, const char *name)
 {
-    for (int i = 0; i < options->class_count; i++) {
-        if (strcmp(options->class_names[i], name) == 0) {
+    for (int i = 0; i < rule->count; i++) {
+        if (strcmp(rule->names[i], name) == 0) {
             return i;
         }
     }
     return -1;
 }
 
+static enum stn_status fail_class(const struct class_rule *rule, const char *name)
+{
+    if (rule->private_folder) {
+        return stn_fail(STN_ERR_INVALID,
+                        "%s: class '%s' is not one of the %d classes of the public data; name all "
+                        "classes, one a line, in --class-list FILE",
+                        rule->source, name, rule->count);
+    }
+    if (rule->list) {
+        return stn_fail(STN_ERR_INVALID, "%s: class '%s' is not in --class-list %s", rule->source,
+                        name, rule->list);
+    }
+    return stn_fail(STN_ERR_INVALID,
+                    "%s: class '%s' is not one of the %d classes the network was trained for",
+                    rule->source, name, rule->count);
+}
+
+static enum stn_status fail_class_count(const struct class_rule *rule, int classes)
+{
+    if (rule->list) {
+        return stn_fail(STN_ERR_INVALID, "%s: %d classes, but --class-list %s names %d",
+                        rule->source, classes, rule->list, rule->count);
+    }
+    return stn_fail(STN_ERR_INVALID, "%s: %d classes, but the network was trained for %d",
+                    rule->source, classes, rule->count);
+}
+
 // The data's own class → its place in the list to follow. Classes that are only numbered are their
 // own place.
-static enum stn_status labels_map(struct stn_dataset *dataset,
-                                  const struct stn_dataset_options *options)
+static enum stn_status labels_map(struct stn_dataset *dataset, const struct class_rule *rule)
 {
     const struct stn_dataset_info *own = &dataset->store->info;
     int32_t *labels = base_arena_alloc(&dataset->arena, (size_t)own->classes * sizeof(*labels));
@@ -51,18 +87,14 @@ static enum stn_status labels_map(struct stn_dataset *dataset,
         return fail_memory();
     }
     for (int i = 0; i < own->classes; i++) {
-        bool by_name = options->class_names && own->class_names;
-        labels[i] = by_name ? name_find(options, own->class_names[i]) : i;
+        bool by_name = rule->names && own->class_names;
+        labels[i] = by_name ? name_find(rule, own->class_names[i]) : i;
         if (labels[i] < 0) {
-            return stn_fail(
-                STN_ERR_INVALID,
-                "%s: class '%s' is not one of the %d classes the network was trained for",
-                options->spec, own->class_names[i], options->class_count);
+            return fail_class(rule, own->class_names[i]);
         }
     }
-    if (options->class_names && !own->class_names && own->classes > options->class_count) {
-        return stn_fail(STN_ERR_INVALID, "%s: %d classes, but the network was trained for %d",
-                        options->spec, own->classes, options->class_count);
+    if (rule->names && !own->class_names && own->classes > rule->count) {
+        return fail_class_count(rule, own->classes);
     }
     dataset->labels = labels;
     return STN_OK;
@@ -87,8 +119,23 @@ static enum stn_status names_copy(struct stn_dataset *dataset, const char *const
     return STN_OK;
 }
 
-static enum stn_status dataset_fill(struct stn_dataset *dataset,
-                                    const struct stn_dataset_options *options)
+// Takes over the store.
+static enum stn_status dataset_fill(struct stn_dataset *dataset, struct data_store *store,
+                                    const struct class_rule *rule)
+{
+    dataset->store = store;
+    dataset->info = store->info;
+    dataset->levels = data_levels_from(store->info.channels, store->info.mean, store->info.std);
+    enum stn_status status = labels_map(dataset, rule);
+    if (status != STN_OK) {
+        return status;
+    }
+    return rule->names ? names_copy(dataset, rule->names, rule->count)
+                       : names_copy(dataset, store->info.class_names, store->info.classes);
+}
+
+static enum stn_status store_open(struct stn_dataset *dataset,
+                                  const struct stn_dataset_options *options)
 {
     struct data_spec spec;
     enum stn_status status = data_spec_parse(options->spec, &spec);
@@ -108,16 +155,53 @@ static enum stn_status dataset_fill(struct stn_dataset *dataset,
         return status;
     }
     store->kind = spec.kind;
-    dataset->store = store;
-    dataset->info = store->info;
-    dataset->info.kind = spec.kind->name;
-    dataset->levels = data_levels_from(store->info.channels, store->info.mean, store->info.std);
-    status = labels_map(dataset, options);
+    store->info.kind = spec.kind->name;
+    dataset->fit = spec.kind->fit;
+    const struct class_rule rule = {.source = options->spec,
+                                    .names = options->class_names,
+                                    .count = options->class_count,
+                                    .list = options->class_list};
+    return dataset_fill(dataset, store, &rule);
+}
+
+// A list beside the names of a checkpoint says the same, or one of them is a mistake.
+static enum stn_status check_same_list(const struct stn_dataset_options *options,
+                                       const struct data_class_list *list)
+{
+    bool same = list->count == options->class_count;
+    for (int i = 0; same && i < list->count; i++) {
+        same = strcmp(list->names[i], options->class_names[i]) == 0;
+    }
+    return same ? STN_OK
+                : stn_fail(STN_ERR_INVALID,
+                           "--class-list %s: not the %d classes the network was trained for, in "
+                           "their order",
+                           options->class_list, options->class_count);
+}
+
+static enum stn_status open_with_list(struct stn_dataset *dataset,
+                                      const struct stn_dataset_options *options)
+{
+    if (!options->class_list) {
+        return store_open(dataset, options);
+    }
+    struct data_class_list list;
+    enum stn_status status = data_class_list_load(options->class_list, &list);
     if (status != STN_OK) {
         return status;
     }
-    return options->class_names ? names_copy(dataset, options->class_names, options->class_count)
-                                : names_copy(dataset, store->info.class_names, store->info.classes);
+    struct stn_dataset_options listed = *options;
+    if (options->class_names) {
+        status = check_same_list(options, &list);
+    } else {
+        listed.class_names = list.names;
+        listed.class_count = list.count;
+    }
+    if (status == STN_OK) {
+        status = store_open(dataset, &listed);
+    }
+    data_class_list_fini(&list);
+    return status;
 }
 
 enum stn_status stn_dataset_open(const struct stn_dataset_options *options,
@@ -128,7 +212,45 @@ enum stn_status stn_dataset_open(const struct stn_dataset_options *options,
     if (!dataset) {
         return fail_memory();
     }
-    enum stn_status status = dataset_fill(dataset, options);
+    enum stn_status status = open_with_list(dataset, options);
+    if (status != STN_OK) {
+        stn_dataset_close(dataset);
+        return status;
+    }
+    *out = dataset;
+    return STN_OK;
+}
+
+static enum stn_status private_open(struct stn_dataset *dataset, const char *dir,
+                                    const struct stn_dataset *like)
+{
+    struct data_store *store = NULL;
+    enum stn_status status = data_folder_open_private(dir, &store);
+    if (status != STN_OK) {
+        return status;
+    }
+    store->info.kind = "private";
+    store->info.channels = like->info.channels;
+    store->info.image_size = like->info.image_size;
+    memcpy(store->info.mean, like->info.mean, sizeof(store->info.mean));
+    memcpy(store->info.std, like->info.std, sizeof(store->info.std));
+    dataset->fit = like->fit;
+    const struct class_rule rule = {.source = dir,
+                                    .names = like->info.class_names,
+                                    .count = like->info.classes,
+                                    .private_folder = true};
+    return dataset_fill(dataset, store, &rule);
+}
+
+enum stn_status stn_dataset_open_private(const char *dir, const struct stn_dataset *like,
+                                         struct stn_dataset **out)
+{
+    *out = NULL;
+    struct stn_dataset *dataset = calloc(1, sizeof(*dataset));
+    if (!dataset) {
+        return fail_memory();
+    }
+    enum stn_status status = private_open(dataset, dir, like);
     if (status != STN_OK) {
         stn_dataset_close(dataset);
         return status;
@@ -152,4 +274,14 @@ void stn_dataset_close(struct stn_dataset *dataset)
 const struct stn_dataset_info *stn_dataset_info(const struct stn_dataset *dataset)
 {
     return &dataset->info;
+}
+
+void stn_dataset_class_counts(const struct stn_dataset *dataset, enum stn_split split,
+                              int64_t counts[])
+{
+    const struct data_store *store = dataset->store;
+    memset(counts, 0, (size_t)dataset->info.classes * sizeof(*counts));
+    for (int64_t i = 0; i < dataset->info.count[split]; i++) {
+        counts[dataset->labels[store->kind->label(store, split, (uint64_t)i)]]++;
+    }
 }

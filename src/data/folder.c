@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// folder:DIR: pictures in DIR/train/CLASS and DIR/val/CLASS. Opening lists the files; pixels are
-// read when wanted.
+// folder:DIR: pictures in DIR/train/CLASS and DIR/val/CLASS; a node's private ones may lie in
+// DIR/CLASS. Opening lists the files; pixels are read when wanted.
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "data/listing.h"
@@ -13,8 +14,6 @@
 
 enum { SIZE_DEFAULT = 224 };
 
-static const char *const split_names[STN_SPLIT_COUNT] = {"train", "val"};
-
 struct file {
     const char *name;
     int32_t label;
@@ -22,21 +21,17 @@ struct file {
 
 struct folder {
     struct data_store store;
-    struct base_arena arena; // dir, class names, file names
-    const char *dir;
-    struct data_listing classes; // those of train/
+    struct base_arena arena;           // directories, class names, file names
+    const char *dirs[STN_SPLIT_COUNT]; // DIR/train and so on; NULL: there is no such split
+    struct data_listing classes;       // those of train, then those that only val has
+    bool any_class;                    // val may have classes that train has not
     struct file *files[STN_SPLIT_COUNT];
     int64_t others; // entries that are no pictures
 };
 
-static enum stn_status path_join(char path[PATH_MAX], const char *dir, enum stn_split split,
-                                 const char *name)
+static enum stn_status fail_memory(void)
 {
-    if (snprintf(path, PATH_MAX, "%s/%s%s%s", dir, split_names[split], name ? "/" : "",
-                 name ? name : "") >= PATH_MAX) {
-        return stn_fail(STN_ERR_INVALID, "%.64s…: the path is too long", dir);
-    }
-    return STN_OK;
+    return stn_fail(STN_ERR_NO_MEMORY, "no memory for a data set");
 }
 
 static int class_find(const struct folder *set, const char *name)
@@ -54,12 +49,11 @@ static enum stn_status class_add(struct folder *set, enum stn_split split, const
                                  int32_t label)
 {
     char path[PATH_MAX];
-    enum stn_status status = path_join(path, set->dir, split, name);
-    if (status != STN_OK) {
-        return status;
+    if (snprintf(path, PATH_MAX, "%s/%s", set->dirs[split], name) >= PATH_MAX) {
+        return stn_fail(STN_ERR_INVALID, "%.64s…: the path is too long", set->dirs[split]);
     }
     struct data_listing pictures;
-    status = data_listing_read(path, DATA_LISTING_PICTURES, &set->arena, &pictures);
+    enum stn_status status = data_listing_read(path, DATA_LISTING_PICTURES, &set->arena, &pictures);
     if (status != STN_OK) {
         return status;
     }
@@ -90,18 +84,15 @@ out_listing:
 
 static enum stn_status train_list(struct folder *set)
 {
-    char path[PATH_MAX];
-    enum stn_status status = path_join(path, set->dir, STN_SPLIT_TRAIN, NULL);
-    if (status == STN_OK) {
-        status = data_listing_read(path, DATA_LISTING_DIRS, &set->arena, &set->classes);
-    }
+    const char *dir = set->dirs[STN_SPLIT_TRAIN];
+    enum stn_status status = data_listing_read(dir, DATA_LISTING_DIRS, &set->arena, &set->classes);
     if (status != STN_OK) {
         return status;
     }
     set->others += set->classes.others;
     if (set->classes.count == 0 || set->classes.count > INT32_MAX) {
         return stn_fail(STN_ERR_INVALID,
-                        "%s: no class directories in it; pictures belong in %s/CLASS/", path, path);
+                        "%s: no class directories in it; pictures belong in %s/CLASS/", dir, dir);
     }
     for (int32_t i = 0; i < set->classes.count && status == STN_OK; i++) {
         status = class_add(set, STN_SPLIT_TRAIN, set->classes.names[i], i);
@@ -109,31 +100,38 @@ static enum stn_status train_list(struct folder *set)
     return status;
 }
 
+static enum stn_status val_class_add(struct folder *set, const char *name)
+{
+    int label = class_find(set, name);
+    if (label < 0 && !set->any_class) {
+        return stn_fail(STN_ERR_INVALID, "%s/%s: class '%s' is not in %s", set->dirs[STN_SPLIT_VAL],
+                        name, name, set->dirs[STN_SPLIT_TRAIN]);
+    }
+    if (label < 0) {
+        label = (int)set->classes.count;
+        if (!data_listing_add(&set->classes, &set->arena, name)) {
+            return fail_memory();
+        }
+    }
+    return class_add(set, STN_SPLIT_VAL, name, label);
+}
+
 static enum stn_status val_list(struct folder *set)
 {
-    char path[PATH_MAX];
+    const char *dir = set->dirs[STN_SPLIT_VAL];
     struct data_listing classes = {0};
-    enum stn_status status = path_join(path, set->dir, STN_SPLIT_VAL, NULL);
-    if (status == STN_OK) {
-        status = data_listing_read(path, DATA_LISTING_DIRS, &set->arena, &classes);
-    }
+    enum stn_status status = data_listing_read(dir, DATA_LISTING_DIRS, &set->arena, &classes);
     if (status != STN_OK) {
         return status;
     }
     set->others += classes.others;
     for (int64_t i = 0; i < classes.count && status == STN_OK; i++) {
-        int label = class_find(set, classes.names[i]);
-        if (label < 0) {
-            status = stn_fail(STN_ERR_INVALID, "%s/%s: class '%s' is not in %s/train", path,
-                              classes.names[i], classes.names[i], set->dir);
-        } else {
-            status = class_add(set, STN_SPLIT_VAL, classes.names[i], label);
-        }
+        status = val_class_add(set, classes.names[i]);
     }
     data_listing_fini(&classes);
     if (status == STN_OK && set->store.info.count[STN_SPLIT_VAL] == 0) {
-        status = stn_fail(STN_ERR_INVALID, "%s: no pictures in it; they belong in %s/CLASS/", path,
-                          path);
+        status =
+            stn_fail(STN_ERR_INVALID, "%s: no pictures in it; they belong in %s/CLASS/", dir, dir);
     }
     return status;
 }
@@ -149,47 +147,113 @@ static void folder_close(struct data_store *store)
     free(set);
 }
 
+static enum stn_status splits_find(struct folder *set, const char *dir)
+{
+    set->dirs[STN_SPLIT_TRAIN] = base_arena_printf(&set->arena, "%s/train", dir);
+    set->dirs[STN_SPLIT_VAL] = base_arena_printf(&set->arena, "%s/val", dir);
+    return set->dirs[STN_SPLIT_TRAIN] && set->dirs[STN_SPLIT_VAL] ? STN_OK : fail_memory();
+}
+
+// Where DIR/train holds no directories it is a class called "train", if it is there at all.
+static enum stn_status private_splits_find(struct folder *set, const char *dir)
+{
+    enum stn_status status = splits_find(set, dir);
+    if (status != STN_OK) {
+        return status;
+    }
+    struct data_listing classes = {0};
+    if (access(set->dirs[STN_SPLIT_TRAIN], F_OK) == 0) {
+        status =
+            data_listing_read(set->dirs[STN_SPLIT_TRAIN], DATA_LISTING_DIRS, &set->arena, &classes);
+    }
+    bool has_splits = classes.count > 0;
+    data_listing_fini(&classes);
+    if (!has_splits) {
+        set->dirs[STN_SPLIT_TRAIN] = base_arena_strdup(&set->arena, dir);
+    }
+    if (!has_splits || access(set->dirs[STN_SPLIT_VAL], F_OK) != 0) {
+        set->dirs[STN_SPLIT_VAL] = NULL;
+    }
+    return status == STN_OK && !set->dirs[STN_SPLIT_TRAIN] ? fail_memory() : status;
+}
+
 static enum stn_status folder_list(struct folder *set, const char *dir)
 {
-    set->dir = base_arena_strdup(&set->arena, dir);
-    if (!set->dir) {
-        return stn_fail(STN_ERR_NO_MEMORY, "no memory for a data set");
-    }
     enum stn_status status = train_list(set);
-    if (status == STN_OK) {
+    if (status == STN_OK && set->dirs[STN_SPLIT_VAL]) {
         status = val_list(set);
     }
     if (status == STN_OK && set->others) {
         stn_log(STN_LOG_WARN, "%s: ignoring %lld entr%s that are not .jpg, .jpeg or .png", dir,
                 (long long)set->others, set->others == 1 ? "y" : "ies");
     }
+    set->store.info.classes = (int)set->classes.count;
+    set->store.info.class_names = set->classes.names;
     return status;
+}
+
+static struct folder *folder_create(bool any_class)
+{
+    struct folder *set = calloc(1, sizeof(*set));
+    if (!set) {
+        return NULL;
+    }
+    set->any_class = any_class;
+    // Photographs: the statistics of ImageNet's, as everybody uses.
+    set->store.info = (struct stn_dataset_info){
+        .channels = 3,
+        .image_size = SIZE_DEFAULT,
+        .mean = {0.485f, 0.456f, 0.406f},
+        .std = {0.229f, 0.224f, 0.225f},
+    };
+    return set;
 }
 
 static enum stn_status folder_open(const struct data_spec *spec,
                                    const struct stn_dataset_options *options,
                                    struct data_store **out)
 {
-    struct folder *set = calloc(1, sizeof(*set));
+    struct folder *set = folder_create(options->class_names != NULL);
     if (!set) {
-        return stn_fail(STN_ERR_NO_MEMORY, "no memory for a data set");
+        return fail_memory();
     }
-    // Photographs: the statistics of ImageNet's, as everybody uses.
-    set->store.info = (struct stn_dataset_info){
-        .channels = 3,
-        .image_size = options->image_size ? options->image_size : SIZE_DEFAULT,
-        .mean = {0.485f, 0.456f, 0.406f},
-        .std = {0.229f, 0.224f, 0.225f},
-    };
-    enum stn_status status = folder_list(set, spec->dir);
+    if (options->image_size) {
+        set->store.info.image_size = options->image_size;
+    }
+    enum stn_status status = splits_find(set, spec->dir);
+    if (status == STN_OK) {
+        status = folder_list(set, spec->dir);
+    }
     if (status != STN_OK) {
         folder_close(&set->store);
         return status;
     }
-    set->store.info.classes = (int)set->classes.count;
-    set->store.info.class_names = set->classes.names;
     *out = &set->store;
     return STN_OK;
+}
+
+enum stn_status data_folder_open_private(const char *dir, struct data_store **out)
+{
+    struct folder *set = folder_create(true);
+    if (!set) {
+        return fail_memory();
+    }
+    enum stn_status status = private_splits_find(set, dir);
+    if (status == STN_OK) {
+        status = folder_list(set, dir);
+    }
+    if (status != STN_OK) {
+        folder_close(&set->store);
+        return status;
+    }
+    set->store.kind = &data_folder;
+    *out = &set->store;
+    return STN_OK;
+}
+
+static int32_t folder_label(const struct data_store *store, enum stn_split split, uint64_t index)
+{
+    return ((const struct folder *)store)->files[split][index].label;
 }
 
 static enum stn_status folder_read(const struct data_store *store, enum stn_split split,
@@ -198,8 +262,8 @@ static enum stn_status folder_read(const struct data_store *store, enum stn_spli
 {
     const struct folder *set = (const struct folder *)store;
     const struct file *file = &set->files[split][index];
-    int length = snprintf(workspace->path, sizeof(workspace->path), "%s/%s/%s/%s", set->dir,
-                          split_names[split], set->classes.names[file->label], file->name);
+    int length = snprintf(workspace->path, sizeof(workspace->path), "%s/%s/%s", set->dirs[split],
+                          set->classes.names[file->label], file->name);
     if (length >= (int)sizeof(workspace->path)) {
         return data_workspace_fail(workspace, STN_ERR_IO, "%.512s…: the path is too long",
                                    workspace->path);
@@ -215,5 +279,6 @@ const struct data_store_kind data_folder = {
     .fit = DATA_FIT_COVER,
     .open = folder_open,
     .close = folder_close,
+    .label = folder_label,
     .read = folder_read,
 };

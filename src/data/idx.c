@@ -257,6 +257,11 @@ static enum stn_status fashion_open(const struct data_spec *spec,
     return STN_OK;
 }
 
+static int32_t idx_label(const struct data_store *store, enum stn_split split, uint64_t index)
+{
+    return ((const struct idx_set *)store)->parts[split].labels.values[index];
+}
+
 static enum stn_status idx_read(const struct data_store *store, enum stn_split split,
                                 uint64_t index, const struct data_view_rule *rule,
                                 struct data_workspace *workspace, struct data_sample *out)
@@ -278,6 +283,7 @@ const struct data_store_kind data_idx = {
     .fit = DATA_FIT_WHOLE,
     .open = idx_open,
     .close = idx_close,
+    .label = idx_label,
     .read = idx_read,
 };
 
@@ -288,5 +294,6 @@ const struct data_store_kind data_fashion_mnist = {
     .fit = DATA_FIT_WHOLE,
     .open = fashion_open,
     .close = idx_close,
+    .label = idx_label,
     .read = idx_read,
 };

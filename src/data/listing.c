@@ -33,17 +33,16 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static bool name_add(struct data_listing *listing, int64_t *room, struct base_arena *arena,
-                     const char *name)
+bool data_listing_add(struct data_listing *listing, struct base_arena *arena, const char *name)
 {
-    if (listing->count == *room) {
-        int64_t larger = *room ? 2 * *room : 64;
+    if (listing->count == listing->room) {
+        int64_t larger = listing->room ? 2 * listing->room : 64;
         const char **names = realloc(listing->names, (size_t)larger * sizeof(*names));
         if (!names) {
             return false;
         }
         listing->names = names;
-        *room = larger;
+        listing->room = larger;
     }
     const char *copy = base_arena_strdup(arena, name);
     if (copy) {
@@ -62,7 +61,6 @@ enum stn_status data_listing_read(const char *dir, enum data_listing_want want,
                         strerror(errno));
     }
     enum stn_status status = STN_OK;
-    int64_t room = 0;
     for (;;) {
         errno = 0;
         const struct dirent *entry = readdir(handle);
@@ -75,7 +73,7 @@ enum stn_status data_listing_read(const char *dir, enum data_listing_want want,
         bool is_dir = entry_is_dir(dirfd(handle), entry);
         if (want == DATA_LISTING_DIRS ? !is_dir : is_dir || !name_is_picture(entry->d_name)) {
             out->others++;
-        } else if (!name_add(out, &room, arena, entry->d_name)) {
+        } else if (!data_listing_add(out, arena, entry->d_name)) {
             status = stn_fail(STN_ERR_NO_MEMORY, "%s: no memory for its list of files", dir);
             break;
         }

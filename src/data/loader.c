@@ -29,8 +29,8 @@ enum slot_state { SLOT_FREE, SLOT_FILLING, SLOT_TAKEN };
 struct slot {
     struct data_batch batch;
     enum slot_state state;
-    int claimed, done;        // samples of the request
-    struct outcome *outcomes; // [micro_batch]
+    int wanted, claimed, done; // samples of the request
+    struct outcome *outcomes;  // [micro_batch]
 };
 
 struct worker {
@@ -40,7 +40,6 @@ struct worker {
 };
 
 struct data_loader {
-    struct stn_dataset *dataset; // borrowed
     struct data_loader_config config;
     size_t image_floats; // of one sample
     struct base_arena arena;
@@ -66,19 +65,28 @@ static struct slot *slot_at(struct data_loader *loader, uint64_t number)
     return &loader->slots[number % (uint64_t)loader->config.depth];
 }
 
+int data_request_count(const struct data_request *request)
+{
+    return request->part[DATA_PUBLIC].count + request->part[DATA_PRIVATE].count;
+}
+
 static void sample_make(struct data_loader *loader, struct slot *slot, int i,
                         struct data_workspace *workspace)
 {
     const struct data_loader_config *config = &loader->config;
     struct data_batch *batch = &slot->batch;
-    uint64_t epoch = batch->request.epoch;
-    uint64_t sample =
-        data_sampler_at(&config->sampler, epoch, batch->request.position + (uint64_t)i);
-    batch->samples[i] = sample;
-    batch->keys[i] = data_sampler_key(&config->sampler, epoch, sample);
+    const struct data_request *request = &batch->request;
+    int public_count = request->part[DATA_PUBLIC].count;
+    int source = i < public_count ? DATA_PUBLIC : DATA_PRIVATE;
+    const struct data_source *from = &config->sources[source];
+    uint64_t row = (uint64_t)(source == DATA_PUBLIC ? i : i - public_count);
+    struct data_draw draw =
+        data_sampler_at(&from->sampler, request->epoch, request->part[source].position + row);
+    batch->samples[i] = (struct data_sample_id){draw.sample, source};
+    batch->keys[i] = draw.key;
     struct outcome *outcome = &slot->outcomes[i];
     outcome->status = data_sample_load(
-        loader->dataset, config->split, sample, config->augment, batch->keys[i], workspace,
+        from->dataset, config->split, draw.sample, config->augment, draw.key, workspace,
         batch->images + (size_t)i * loader->image_floats, &batch->labels[i]);
     if (outcome->status != STN_OK) {
         memcpy(outcome->message, workspace->message, sizeof(outcome->message));
@@ -99,7 +107,7 @@ static void *worker_run(void *argument)
         }
         struct slot *slot = slot_at(loader, loader->claiming);
         int i = slot->claimed++;
-        if (slot->claimed == slot->batch.request.count) {
+        if (slot->claimed == slot->wanted) {
             loader->claiming++;
         }
         loader->active++;
@@ -110,7 +118,7 @@ static void *worker_run(void *argument)
         pthread_mutex_lock(&loader->mutex);
         loader->active--;
         slot->done++;
-        if (slot->done == slot->batch.request.count || loader->active == 0) {
+        if (slot->done == slot->wanted || loader->active == 0) {
             pthread_cond_signal(&loader->ready);
         }
     }
@@ -123,21 +131,38 @@ static enum stn_status fail_memory(void)
     return stn_fail(STN_ERR_NO_MEMORY, "no memory for the data loader");
 }
 
-static enum stn_status config_check(const struct stn_dataset *dataset,
-                                    const struct data_loader_config *config)
+static enum stn_status source_check(const struct data_loader_config *config,
+                                    const struct data_source *source)
+{
+    const struct stn_dataset_info *first = &config->sources[DATA_PUBLIC].dataset->info;
+    const struct stn_dataset_info *info = &source->dataset->info;
+    if (source->sampler.count > (uint64_t)info->count[config->split]) {
+        return stn_fail(
+            STN_ERR_INTERNAL, "data loader: an order of %llu samples for a split of %lld",
+            (unsigned long long)source->sampler.count, (long long)info->count[config->split]);
+    }
+    if (info->channels != first->channels || info->image_size != first->image_size) {
+        return stn_fail(STN_ERR_INTERNAL,
+                        "data loader: images of %d × %d pixels in %d channels cannot be mixed with "
+                        "%d × %d in %d",
+                        info->image_size, info->image_size, info->channels, first->image_size,
+                        first->image_size, first->channels);
+    }
+    return STN_OK;
+}
+
+static enum stn_status config_check(const struct data_loader_config *config)
 {
     if (config->micro_batch < 1 || config->threads < 1 || config->depth < 2) {
         return stn_fail(STN_ERR_INVALID,
                         "data loader: micro-batch %d, %d threads, depth %d; at least 1, 1 and 2",
                         config->micro_batch, config->threads, config->depth);
     }
-    if (config->sampler.count > (uint64_t)dataset->info.count[config->split]) {
-        return stn_fail(STN_ERR_INTERNAL,
-                        "data loader: an order of %llu samples for a split of %lld",
-                        (unsigned long long)config->sampler.count,
-                        (long long)dataset->info.count[config->split]);
+    enum stn_status status = source_check(config, &config->sources[DATA_PUBLIC]);
+    if (status == STN_OK && config->sources[DATA_PRIVATE].dataset) {
+        status = source_check(config, &config->sources[DATA_PRIVATE]);
     }
-    return STN_OK;
+    return status;
 }
 
 static enum stn_status slots_create(struct data_loader *loader)
@@ -171,9 +196,13 @@ static void worker_prepare(struct data_loader *loader, struct worker *worker)
 {
     worker->loader = loader;
     data_workspace_init(&worker->workspace);
-    if (loader->config.sampler.count > 0) {
-        loader->slots[0].batch.request = (struct data_request){.count = 1};
-        sample_make(loader, &loader->slots[0], 0, &worker->workspace);
+    for (int source = 0; source < DATA_SOURCES; source++) {
+        if (loader->config.sources[source].sampler.count > 0) {
+            struct data_request *request = &loader->slots[0].batch.request;
+            *request = (struct data_request){0};
+            request->part[source].count = 1;
+            sample_make(loader, &loader->slots[0], 0, &worker->workspace);
+        }
     }
 }
 
@@ -204,12 +233,11 @@ static enum stn_status workers_start(struct data_loader *loader)
                  : STN_OK;
 }
 
-enum stn_status data_loader_create(struct stn_dataset *dataset,
-                                   const struct data_loader_config *config,
+enum stn_status data_loader_create(const struct data_loader_config *config,
                                    struct data_loader **out)
 {
     *out = NULL;
-    enum stn_status status = config_check(dataset, config);
+    enum stn_status status = config_check(config);
     if (status != STN_OK) {
         return status;
     }
@@ -217,10 +245,10 @@ enum stn_status data_loader_create(struct stn_dataset *dataset,
     if (!loader) {
         return fail_memory();
     }
-    size_t size = (size_t)dataset->info.image_size;
-    loader->dataset = dataset;
+    const struct stn_dataset_info *info = &config->sources[DATA_PUBLIC].dataset->info;
+    size_t size = (size_t)info->image_size;
     loader->config = *config;
-    loader->image_floats = (size_t)dataset->info.channels * size * size;
+    loader->image_floats = (size_t)info->channels * size * size;
     pthread_mutex_init(&loader->mutex, NULL); // with default attributes these cannot fail
     pthread_cond_init(&loader->work, NULL);
     pthread_cond_init(&loader->ready, NULL);
@@ -260,14 +288,19 @@ void data_loader_destroy(struct data_loader *loader)
 
 bool data_loader_request(struct data_loader *loader, struct data_request request)
 {
-    assert(request.count >= 1 && request.count <= loader->config.micro_batch);
-    assert(request.position + (uint64_t)request.count <= loader->config.sampler.count);
+    int wanted = data_request_count(&request);
+    assert(wanted >= 1 && wanted <= loader->config.micro_batch);
+    for (int source = 0; source < DATA_SOURCES; source++) {
+        int count = request.part[source].count;
+        assert(count == 0 || (count > 0 && loader->config.sources[source].sampler.count > 0));
+    }
     pthread_mutex_lock(&loader->mutex);
     struct slot *slot = slot_at(loader, loader->asked);
     bool free_slot = slot->state == SLOT_FREE;
     if (free_slot) {
         slot->state = SLOT_FILLING;
         slot->batch.request = request;
+        slot->wanted = wanted;
         slot->claimed = slot->done = 0;
         loader->asked++;
         pthread_cond_broadcast(&loader->work);
@@ -279,9 +312,9 @@ bool data_loader_request(struct data_loader *loader, struct data_request request
 static void slot_wait(struct data_loader *loader, struct slot *slot)
 {
     pthread_mutex_lock(&loader->mutex);
-    if (slot->done < slot->batch.request.count) {
+    if (slot->done < slot->wanted) {
         int64_t begin = base_clock_ns();
-        while (slot->done < slot->batch.request.count) {
+        while (slot->done < slot->wanted) {
             pthread_cond_wait(&loader->ready, &loader->mutex);
         }
         loader->stats.wait_ns += base_clock_ns() - begin;
@@ -312,7 +345,7 @@ static enum stn_status batch_finish(struct data_loader *loader, struct slot *slo
 {
     struct data_batch *batch = &slot->batch;
     batch->count = 0;
-    for (int i = 0; i < batch->request.count; i++) {
+    for (int i = 0; i < slot->wanted; i++) {
         const struct outcome *outcome = &slot->outcomes[i];
         if (outcome->status == STN_OK) {
             if (batch->count != i) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps the trainer fed: worker threads read, decode and augment samples ahead of need.
 //
+// A batch may mix two sources: public data, and what is private to this node. Its rows are the
+// public part's, then the private part's.
+//
 // The consumer asks for micro-batches (data_loader_request) ahead of time and takes them back in
 // the same order (data_loader_next, data_loader_release). Workers fill whatever was asked; the
 // result depends on the request alone, never on which worker did it or when.
@@ -25,9 +28,17 @@ enum data_augment {
     DATA_AUGMENT_FULL, // both
 };
 
+enum { DATA_PUBLIC, DATA_PRIVATE, DATA_SOURCES };
+
+struct data_source {
+    struct stn_dataset *dataset; // borrowed
+    struct data_sampler sampler;
+};
+
 struct data_loader_config {
     enum stn_split split;
-    struct data_sampler sampler;
+    // The private one's dataset may be NULL: there is none. Both must show images of the same shape.
+    struct data_source sources[DATA_SOURCES];
     enum data_augment augment;
     int micro_batch; // samples in a batch, g
     int threads;     // workers, ≥ 1
@@ -37,17 +48,24 @@ struct data_loader_config {
 
 struct data_request {
     uint64_t epoch;
-    uint64_t position; // first position of the epoch's order
-    int count;         // 1 … micro_batch
+    struct {
+        uint64_t position; // first position of the source's order in the epoch
+        int count;
+    } part[DATA_SOURCES]; // together 1 … micro_batch samples
+};
+
+struct data_sample_id {
+    uint64_t sample; // of the split
+    int source;      // DATA_PUBLIC or DATA_PRIVATE
 };
 
 struct data_batch {
     struct data_request request;
-    int count;       // samples delivered: request.count less the skipped ones (they close ranks)
+    int count;       // samples delivered: those asked for less the skipped ones (they close ranks)
     float *images;   // [micro_batch][channels][size][size], normalised; rows beyond count are zero
     int32_t *labels; // [micro_batch]
-    uint64_t *samples; // [micro_batch] ids in the split
-    uint64_t *keys;    // [micro_batch] randomness of each sample, see data_sampler_key
+    struct data_sample_id *samples; // [micro_batch]
+    uint64_t *keys;                 // [micro_batch] randomness of each sample, see struct data_draw
 };
 
 struct data_loader_stats {
@@ -57,8 +75,9 @@ struct data_loader_stats {
 
 struct data_loader;
 
-STN_MUST_CHECK enum stn_status data_loader_create(struct stn_dataset *dataset,
-                                                  const struct data_loader_config *config,
+int data_request_count(const struct data_request *request);
+
+STN_MUST_CHECK enum stn_status data_loader_create(const struct data_loader_config *config,
                                                   struct data_loader **out);
 void data_loader_destroy(struct data_loader *loader);
 // False when `depth` batches are already in flight.

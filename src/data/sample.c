@@ -7,7 +7,7 @@ enum stn_status data_sample_load(const struct stn_dataset *dataset, enum stn_spl
 {
     const struct data_store *store = dataset->store;
     struct data_view_rule rule = {
-        .fit = store->kind->fit,
+        .fit = dataset->fit,
         .crop = augment == DATA_AUGMENT_CROP || augment == DATA_AUGMENT_FULL,
         .flip = augment == DATA_AUGMENT_FLIP || augment == DATA_AUGMENT_FULL,
         .key = key,

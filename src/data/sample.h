@@ -13,6 +13,7 @@ struct stn_dataset {
     struct stn_dataset_info info;
     struct data_store *store; // owned
     struct data_levels levels;
+    enum data_fit fit;
     const int32_t *labels;   // [store's classes] → info's classes
     struct base_arena arena; // names and labels
 };

@@ -7,20 +7,23 @@
 // epoch).
 enum purpose { PURPOSE_ORDER = 1, PURPOSE_SAMPLE = 2 };
 
-static uint64_t epoch_key(const struct data_sampler *sampler, enum purpose purpose, uint64_t epoch)
+static uint64_t pass_key(const struct data_sampler *sampler, enum purpose purpose, uint64_t epoch,
+                         uint64_t pass)
 {
-    return base_key(base_key(sampler->seed, purpose), epoch);
+    uint64_t key = base_key(base_key(sampler->seed, purpose), epoch);
+    return pass == 0 ? key : base_key(key, pass);
 }
 
-uint64_t data_sampler_at(const struct data_sampler *sampler, uint64_t epoch, uint64_t position)
+struct data_draw data_sampler_at(const struct data_sampler *sampler, uint64_t epoch,
+                                 uint64_t position)
 {
-    if (!sampler->shuffled) {
-        return position;
+    uint64_t pass = position / sampler->count, sample = position % sampler->count;
+    if (sampler->shuffled) {
+        sample =
+            base_permute(pass_key(sampler, PURPOSE_ORDER, epoch, pass), sampler->count, sample);
     }
-    return base_permute(epoch_key(sampler, PURPOSE_ORDER, epoch), sampler->count, position);
-}
-
-uint64_t data_sampler_key(const struct data_sampler *sampler, uint64_t epoch, uint64_t sample)
-{
-    return base_key(epoch_key(sampler, PURPOSE_SAMPLE, epoch), sample);
+    return (struct data_draw){
+        .sample = sample,
+        .key = base_key(pass_key(sampler, PURPOSE_SAMPLE, epoch, pass), sample),
+    };
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who reads what: the order of an epoch. Every sample exactly once, in a keyed permutation of
 // (seed, epoch); a share of a step is a slice of positions. Pure.
+//
+// Positions beyond the last sample begin a further pass over the same samples within the epoch: in
+// another order, and with other randomness.
 #ifndef DATA_SAMPLER_H
 #define DATA_SAMPLER_H
 
@@ -9,12 +12,16 @@
 
 struct data_sampler {
     uint64_t seed;
-    uint64_t count; // samples in the split
+    uint64_t count; // samples in the split, of a pass
     bool shuffled;  // false: position is sample (evaluation)
 };
 
-uint64_t data_sampler_at(const struct data_sampler *sampler, uint64_t epoch, uint64_t position);
-// The key of all that is random about a sample in an epoch: augmentation, dropout.
-uint64_t data_sampler_key(const struct data_sampler *sampler, uint64_t epoch, uint64_t sample);
+struct data_draw {
+    uint64_t sample;
+    uint64_t key; // of all that is random about the sample this time: augmentation, dropout
+};
+
+struct data_draw data_sampler_at(const struct data_sampler *sampler, uint64_t epoch,
+                                 uint64_t position);
 
 #endif

@@ -40,6 +40,8 @@ struct data_store_kind {
     enum stn_status (*open)(const struct data_spec *spec, const struct stn_dataset_options *options,
                             struct data_store **out);
     void (*close)(struct data_store *store);
+    // By the store's own class list.
+    int32_t (*label)(const struct data_store *store, enum stn_split split, uint64_t index);
     // Leaves the text of a failure in the workspace.
     enum stn_status (*read)(const struct data_store *store, enum stn_split split, uint64_t index,
                             const struct data_view_rule *rule, struct data_workspace *workspace,
@@ -49,5 +51,8 @@ struct data_store_kind {
 extern const struct data_store_kind data_synthetic, data_fashion_mnist, data_idx, data_cifar10,
     data_folder;
 extern const struct data_store_kind *const data_store_kinds[]; // NULL at the end
+
+// A node's private pictures, see stn_dataset_open_private: a store of the kind data_folder.
+STN_MUST_CHECK enum stn_status data_folder_open_private(const char *dir, struct data_store **out);
 
 #endif

@@ -106,6 +106,13 @@ static void draw(const struct synthetic *set, const struct drawing *drawing, uin
     }
 }
 
+// Classes in turn: every one occurs, equally often.
+static int32_t synthetic_label(const struct data_store *store, enum stn_split split, uint64_t index)
+{
+    (void)split;
+    return (int32_t)(index % (uint64_t)store->info.classes);
+}
+
 static enum stn_status synthetic_read(const struct data_store *store, enum stn_split split,
                                       uint64_t index, const struct data_view_rule *rule,
                                       struct data_workspace *workspace, struct data_sample *out)
@@ -117,8 +124,7 @@ static enum stn_status synthetic_read(const struct data_store *store, enum stn_s
     if (!pixels) {
         return STN_ERR_NO_MEMORY;
     }
-    // Classes in turn: every one occurs, equally often.
-    int label = (int)(index % (uint64_t)store->info.classes);
+    int32_t label = synthetic_label(store, split, index);
     struct drawing drawing =
         drawing_plan(set, base_key(base_key(set->seed, (uint64_t)split), index), label);
     draw(set, &drawing, pixels);
@@ -174,5 +180,6 @@ const struct data_store_kind data_synthetic = {
     .fit = DATA_FIT_WHOLE,
     .open = synthetic_open,
     .close = synthetic_close,
+    .label = synthetic_label,
     .read = synthetic_read,
 };

@@ -52,6 +52,7 @@ extern const struct kernel_backend kernel_backend_onednn;
 // Shape arithmetic that every backend shares.
 struct kernel_shape kernel_window_output(struct kernel_shape x, struct kernel_window w,
                                          int channels);
+struct kernel_shape kernel_pool_output(const struct kernel_pool *d);
 int64_t kernel_conv_macs(const struct kernel_conv *d, struct kernel_shape y);
 // "pointwise", "depthwise+relu6", …: what a profile calls a convolution.
 const char *kernel_conv_name(const struct kernel_conv *d);

@@ -74,6 +74,11 @@ enum stn_status kernel_check_pool(const struct kernel_pool *d)
     enum stn_status status = check_tensor("pool", d->x);
     if (status)
         return status;
+    if (d->kind == KERNEL_POOL_ADAPTIVE)
+        return d->out[0] > 0 && d->out[1] > 0
+                   ? STN_OK
+                   : stn_fail(STN_ERR_INVALID, "pool: output of %d×%d: must be at least 1×1",
+                              d->out[0], d->out[1]);
     if ((status = check_padding("pool", d->window.pad_after, "after")) ||
         (status = check_window("pool", d->x.shape, d->window)))
         return status;

@@ -189,6 +189,14 @@ struct kernel_shape kernel_window_output(struct kernel_shape x, struct kernel_wi
     return (struct kernel_shape){x.n, channels, window_output(x.h, w, 0), window_output(x.w, w, 1)};
 }
 
+struct kernel_shape kernel_pool_output(const struct kernel_pool *d)
+{
+    const struct kernel_shape x = d->x.shape;
+    if (d->kind == KERNEL_POOL_ADAPTIVE)
+        return (struct kernel_shape){x.n, x.c, d->out[0], d->out[1]};
+    return kernel_window_output(x, d->window, x.c);
+}
+
 int64_t kernel_conv_macs(const struct kernel_conv *d, struct kernel_shape y)
 {
     return (int64_t)y.n * y.c * y.h * y.w * (d->x.shape.c / d->groups) * d->window.size[0] *

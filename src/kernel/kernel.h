@@ -48,7 +48,7 @@ enum { KERNEL_INPUTS_MAX = 16, KERNEL_PARAMS_MAX = 2, KERNEL_BUFFERS_MAX = 2 };
 enum kernel_phase { KERNEL_TRAIN, KERNEL_EVAL };
 enum kernel_activation { KERNEL_LINEAR, KERNEL_RELU, KERNEL_RELU6 };
 enum kernel_dx { KERNEL_DX_NONE, KERNEL_DX_WRITE, KERNEL_DX_ADD };
-enum kernel_pool_kind { KERNEL_POOL_MAX, KERNEL_POOL_AVERAGE };
+enum kernel_pool_kind { KERNEL_POOL_MAX, KERNEL_POOL_AVERAGE, KERNEL_POOL_ADAPTIVE };
 
 // `name`: "onednn", "reference", or NULL for the best one built in. `threads` ≥ 1.
 STN_MUST_CHECK enum stn_status kernel_create(const char *name, int threads, struct kernel **out);
@@ -98,13 +98,15 @@ struct kernel_activate {
 };
 
 // Average counts padding only if `count_padding`, and then a window may lie in it entirely. Max
-// ignores it.
+// ignores it. Adaptive averages over windows that cut the map into out[0]×out[1] as evenly as whole
+// pixels allow, as PyTorch's does: window i of m on an extent of h is ⌊i·h/m⌋ … ⌈(i + 1)·h/m⌉ − 1.
 struct kernel_pool {
     struct kernel_tensor x;
     enum kernel_pool_kind kind;
-    struct kernel_window window;
+    struct kernel_window window; // not of adaptive
     bool count_padding;
     enum kernel_dx dx;
+    int out[2]; // adaptive only; may exceed the map's extents
 };
 
 // Mean over h·w. The output is [n][c][1][1] in NCHW whatever x is.

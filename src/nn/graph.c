@@ -336,6 +336,18 @@ nn_value nn_average_pool(struct nn_graph *g, nn_value x, struct nn_pool pool)
     return pool_add(g, x, pool, KERNEL_POOL_AVERAGE);
 }
 
+nn_value nn_adaptive_pool(struct nn_graph *g, nn_value x, int size)
+{
+    struct kernel_shape in = nn_shape(g, x);
+    if (failed(g) || (in.h == size && in.w == size)) {
+        return x;
+    }
+    struct nn_node node = node_on(NN_POOL, "pool", x);
+    node.op.pool =
+        (struct kernel_pool){.x = untyped(in), .kind = KERNEL_POOL_ADAPTIVE, .out = {size, size}};
+    return node_add(g, node, (struct kernel_shape){in.n, in.c, size, size}, g->values[x].plain);
+}
+
 nn_value nn_global_pool(struct nn_graph *g, nn_value x)
 {
     if (failed(g)) {

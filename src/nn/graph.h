@@ -128,6 +128,8 @@ struct nn_pool {
 
 nn_value nn_max_pool(struct nn_graph *g, nn_value x, struct nn_pool pool);
 nn_value nn_average_pool(struct nn_graph *g, nn_value x, struct nn_pool pool);
+// To size × size, whatever x is; nothing where x is that already.
+nn_value nn_adaptive_pool(struct nn_graph *g, nn_value x, int size);
 nn_value nn_global_pool(struct nn_graph *g, nn_value x);
 // Over all features of a sample; flattens first.
 nn_value nn_fc(struct nn_graph *g, const char *name, nn_value x, int out,

@@ -81,6 +81,11 @@ void nn_net_begin_step(struct nn_net *net);
 STN_MUST_CHECK enum stn_status nn_net_train(struct nn_net *net, const float *images,
                                             const int32_t *labels, const uint64_t *row_keys,
                                             int rows, struct kernel_loss_totals *totals);
+// From here on nn_net_train calls `final(context, from)` again and again during the backward pass:
+// this micro-batch adds nothing more to gradient sums [from, parameter count). The last call has
+// from = 0. NULL: no more calls. What other nodes wait for can leave while we still compute.
+typedef void nn_gradients_final(void *context, size_t from);
+void nn_net_watch_gradients(struct nn_net *net, nn_gradients_final *final, void *context);
 // running = (1 − momentum)·running + momentum·(sum / count); count: samples in the sums.
 void nn_net_merge_statistics(struct nn_net *net, double count, double momentum);
 

@@ -4,6 +4,7 @@
 #define NN_NET_STATE_H
 
 #include "nn/graph.h"
+#include "nn/net.h"
 #include "nn/program.h"
 
 enum nn_direction { NN_FORWARD, NN_BACKWARD, NN_DIRECTIONS };
@@ -58,6 +59,10 @@ struct nn_net {
     size_t activation_bytes;
     float *logits, *dlogits;    // inside activations
     struct nn_profile *profile; // NULL: not profiled
+    struct {
+        nn_gradients_final *final; // NULL: nobody watches
+        void *context;
+    } watch;
 };
 
 // Which values' gradients are needed, and by whom they are first written.

@@ -84,6 +84,17 @@ static enum stn_status moment_run(struct nn_net *net, const struct nn_moment *mo
     return status;
 }
 
+// Parameters lie in the order of their nodes, and the last strip goes backwards through them: what lies
+// from node n's first parameter on is done once node n is. The nodes of the graph's beginning may
+// have none.
+static void tell_final(const struct nn_net *net, const struct nn_moment *moment)
+{
+    const float *first = moment->node >= 0 ? net->calls[moment->node].param_grads[0] : NULL;
+    if (moment->act == NN_ACT_BACKWARD && first) {
+        net->watch.final(net->watch.context, (size_t)(first - net->gradient_sums.data));
+    }
+}
+
 // Strip after strip through the moments of a block. Strips without a real sample go too: a block with
 // longer strips may read what they leave, and zero times whatever lay there before might not be zero.
 static enum stn_status block_run(struct nn_net *net, const struct nn_block *block,
@@ -96,6 +107,9 @@ static enum stn_status block_run(struct nn_net *net, const struct nn_block *bloc
                 moment_run(net, &net->program.moments[m], run, strip, block->strip);
             if (status != STN_OK) {
                 return status;
+            }
+            if (net->watch.final && strip == strips - 1) {
+                tell_final(net, &net->program.moments[m]);
             }
         }
     }
@@ -155,7 +169,17 @@ enum stn_status nn_net_train(struct nn_net *net, const float *images, const int3
     if (net->profile) {
         net->profile->micro_batches++;
     }
-    return backward(net, &run);
+    status = backward(net, &run);
+    if (status == STN_OK && net->watch.final) {
+        net->watch.final(net->watch.context, 0);
+    }
+    return status;
+}
+
+void nn_net_watch_gradients(struct nn_net *net, nn_gradients_final *final, void *context)
+{
+    net->watch.final = final;
+    net->watch.context = context;
 }
 
 void nn_net_merge_statistics(struct nn_net *net, double count, double momentum)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "report/json.h"
+#include "report/nodes.h"
 #include "stannis/log.h"
 
 enum { LINE_BYTES = 1024 };
@@ -126,6 +127,12 @@ static void on_saved(void *context, const char *path)
     emit_object(context, json_pack("{s:s, s:o}", "event", "saved", "path", report_json_text(path)));
 }
 
+static void on_nodes(void *context, const struct stn_train_node *nodes, int count)
+{
+    emit_object(context, json_pack("{s:s, s:o}", "event", "nodes", "nodes",
+                                   report_nodes_json(nodes, count)));
+}
+
 static enum stn_status use_stream(struct report_events *events, FILE *stream)
 {
     if (!stream) {
@@ -165,7 +172,8 @@ void report_events_close(struct report_events *events)
 
 struct stn_train_observer report_events_observer(struct report_events *events)
 {
-    struct stn_train_observer observer = {.context = events, .step = on_step, .epoch = on_epoch};
+    struct stn_train_observer observer = {
+        .context = events, .step = on_step, .epoch = on_epoch, .nodes = on_nodes};
     if (events->all) {
         observer.start = on_start;
         observer.eval = on_eval;

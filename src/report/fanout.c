@@ -40,6 +40,11 @@ static void on_saved(void *context, const char *path)
     PASS_ON(context, saved, path);
 }
 
+static void on_nodes(void *context, const struct stn_train_node *nodes, int count)
+{
+    PASS_ON(context, nodes, nodes, count);
+}
+
 void report_fanout_add(struct report_fanout *fanout, struct stn_train_observer observer)
 {
     assert(fanout->count < REPORT_FANOUT_MAX);
@@ -53,5 +58,6 @@ struct stn_train_observer report_fanout_observer(struct report_fanout *fanout)
                                        .step = on_step,
                                        .epoch = on_epoch,
                                        .eval = on_eval,
-                                       .saved = on_saved};
+                                       .saved = on_saved,
+                                       .nodes = on_nodes};
 }

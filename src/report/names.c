@@ -16,3 +16,6 @@ const char *const report_augment_names[] = {[STN_AUGMENT_NONE] = "none",
                                             NULL};
 const char *const report_split_names[] = {
     [STN_SPLIT_TRAIN] = "train", [STN_SPLIT_VAL] = "val", NULL};
+const char *const report_fill_names[] = {
+    [STN_FILL_PUBLIC] = "public", [STN_FILL_REPEAT] = "repeat", NULL};
+const char *const report_wire_names[] = {[STN_WIRE_FP32] = "fp32", [STN_WIRE_FP16] = "fp16", NULL};

@@ -6,5 +6,7 @@
 extern const char *const report_schedule_names[];
 extern const char *const report_augment_names[];
 extern const char *const report_split_names[];
+extern const char *const report_fill_names[];
+extern const char *const report_wire_names[];
 
 #endif

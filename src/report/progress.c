@@ -12,6 +12,7 @@
 
 #include "report/bar.h"
 #include "report/format.h"
+#include "report/nodes.h"
 
 enum { DEFAULT_COLUMNS = 80, LINE_BYTES = 1024 };
 static const double redraw_seconds = 0.1, plain_seconds = 10, plain_seconds_min = 1;
@@ -24,7 +25,7 @@ struct smooth {
 struct report_progress {
     struct report_progress_options options;
     struct smooth loss, accuracy, images, seconds;
-    int epochs;
+    int epochs, micro_batch;
     int eval_percent;
     bool header_shown;
     double shown_at; // elapsed seconds when a line was last shown
@@ -64,12 +65,17 @@ static bool environment_is_utf8(void)
 struct report_progress_options report_progress_detect(FILE *stream)
 {
     const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
-    bool terminal = isatty(fileno(stream)) && term && strcmp(term, "dumb") != 0;
+    // A node's stream is a pipe to the launcher, which tells what terminal is behind it.
+    const char *launcher = getenv("STANNIS_TERMINAL");
+    int columns = 0;
+    bool passed_on = launcher && sscanf(launcher, "%dx", &columns) == 1;
+    bool terminal = (isatty(fileno(stream)) || passed_on) && term && strcmp(term, "dumb") != 0;
     return (struct report_progress_options){
         .stream = stream,
         .style = terminal ? REPORT_TERMINAL : REPORT_PLAIN,
         .colour = terminal && !(no_colour && *no_colour),
         .utf8 = environment_is_utf8(),
+        .columns = columns,
     };
 }
 
@@ -137,6 +143,31 @@ static void say_threads(struct report_progress *progress, const struct stn_train
     say_label(progress, "cpu", text);
 }
 
+// "host 1.00 CPUs → 4, csd.0 0.25 → 1, …": as many as fit, then how many more.
+static void say_nodes(struct report_progress *progress, const struct stn_train_start *start)
+{
+    char text[200];
+    size_t used = 0;
+    int shown = 0;
+    while (shown < start->nodes && used < sizeof(text) - 80) {
+        const struct stn_train_node *n = &start->node[shown++];
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.24s %.2f CPUs: %d",
+                                 used ? ", " : "", n->name, n->cpus, n->micro_batches);
+    }
+    int more = start->nodes - shown;
+    if (more > 0) {
+        used += (size_t)snprintf(text + used, sizeof(text) - used, ", and %d more", more);
+    }
+    snprintf(text + used, sizeof(text) - used, " micro-batches a step");
+    say_label(progress, "nodes", text);
+    if (start->private_samples > 0) {
+        struct report_text count;
+        snprintf(text, sizeof(text), "%s more training images that stay on their nodes",
+                 report_count(&count, start->private_samples));
+        say_label(progress, "private", text);
+    }
+}
+
 static void on_start(void *context, const struct stn_train_start *start)
 {
     struct report_progress *progress = context;
@@ -144,6 +175,7 @@ static void on_start(void *context, const struct stn_train_start *start)
     struct report_text a, b, c;
     char text[320];
     progress->epochs = start->epochs;
+    progress->micro_batch = start->micro_batch;
     snprintf(text, sizeof(text), "%s, %s parameters, %s MACs an image", start->net,
              report_count(&a, start->parameters), report_magnitude(&b, (double)start->macs));
     say_label(progress, "net", text);
@@ -157,7 +189,11 @@ static void on_start(void *context, const struct stn_train_start *start)
              start->epochs, start->epochs == 1 ? "" : "s", report_count(&a, start->steps_total),
              start->batch, start->micro_batch, start->seed);
     say_label(progress, "run", text);
-    say_threads(progress, start);
+    if (start->nodes > 1) {
+        say_nodes(progress, start);
+    } else {
+        say_threads(progress, start);
+    }
     snprintf(text, sizeof(text), "%s, %s planned", start->backend_version,
              report_bytes(&c, start->planned_bytes));
     say_label(progress, "engine", text);
@@ -264,6 +300,16 @@ static void on_epoch(void *context, const struct stn_train_epoch *epoch)
         mark, colour ? "\033[0m" : "");
 }
 
+static void on_nodes(void *context, const struct stn_train_node *nodes, int count)
+{
+    struct report_progress *progress = context;
+    char line[REPORT_NODES_LINE_BYTES];
+    for (int i = 0; i <= count; i++) {
+        report_nodes_line(nodes, i, progress->micro_batch, line);
+        say(progress, "%s", line);
+    }
+}
+
 // ---- lifetime -------------------------------------------------------------------------------------------
 
 struct report_progress *report_progress_create(const struct report_progress_options *options)
@@ -290,5 +336,6 @@ struct stn_train_observer report_progress_observer(struct report_progress *progr
                                        .start = on_start,
                                        .step = on_step,
                                        .epoch = on_epoch,
-                                       .eval = on_eval};
+                                       .eval = on_eval,
+                                       .nodes = on_nodes};
 }

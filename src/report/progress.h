@@ -23,7 +23,8 @@ struct report_progress_options {
     int columns; // of the terminal; 0: ask it at every redraw
 };
 
-// What suits this stream and environment: TERMINAL on a terminal that is not dumb, colour unless NO_COLOR is set.
+// What suits this stream and environment: TERMINAL on a terminal that is not dumb (our own, or the launcher's, as
+// STANNIS_TERMINAL tells), colour unless NO_COLOR is set.
 struct report_progress_options report_progress_detect(FILE *stream);
 
 struct report_progress;

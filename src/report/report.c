@@ -14,11 +14,13 @@
 #include "base/cpu.h"
 #include "report/json.h"
 #include "report/names.h"
+#include "report/nodes.h"
 #include "stannis/stannis.h"
 
 struct report {
     json_t *start;  // what held for the whole run
     json_t *epochs; // array
+    json_t *nodes;  // array; NULL: there was but one
     bool lost;      // memory ran out while collecting
 };
 
@@ -76,6 +78,14 @@ static void on_epoch(void *context, const struct stn_train_epoch *epoch)
     report->lost |= !row || json_array_append_new(report->epochs, row) != 0;
 }
 
+static void on_nodes(void *context, const struct stn_train_node *nodes, int count)
+{
+    struct report *report = context;
+    json_decref(report->nodes);
+    report->nodes = report_nodes_json(nodes, count);
+    report->lost |= !report->nodes;
+}
+
 // ---- writing --------------------------------------------------------------------------------------------
 
 static const char *ending(enum stn_status ended)
@@ -101,6 +111,7 @@ static json_t *compose(const struct report *report, enum stn_status ended,
     // What the start told comes first, what the result says about the same thing wins.
     json_t *whole = start ? json_copy(start) : json_object();
     bool ok = object && whole && json_object_update(whole, object) == 0;
+    ok = ok && (!report->nodes || json_object_set(whole, "nodes", report->nodes) == 0);
     json_decref(object);
     if (!ok) {
         json_decref(whole);
@@ -230,11 +241,13 @@ void report_destroy(struct report *report)
     if (report) {
         json_decref(report->start);
         json_decref(report->epochs);
+        json_decref(report->nodes);
         free(report);
     }
 }
 
 struct stn_train_observer report_observer(struct report *report)
 {
-    return (struct stn_train_observer){.context = report, .start = on_start, .epoch = on_epoch};
+    return (struct stn_train_observer){
+        .context = report, .start = on_start, .epoch = on_epoch, .nodes = on_nodes};
 }

@@ -10,6 +10,7 @@
 #include "optim/sgd.h"
 #include "stannis/train.h"
 #include "train/engine.h"
+#include "train/memory.h"
 #include "train/peak.h"
 
 struct bench {
@@ -103,7 +104,8 @@ static enum stn_status bench_open(struct bench *b, const struct stn_bench_config
     if (net.shape.image_size == 0) {
         net.shape.image_size = model->default_image_size;
     }
-    status = train_engine_open(config->backend, config->threads, config->memory, &net, &b->engine);
+    status = train_engine_open(config->backend, config->threads, TRAIN_MOMENTUM_BYTES,
+                               config->memory, &net, &b->engine);
     if (!status) {
         status = allocate(b, &net.shape, config->steps);
     }

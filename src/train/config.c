@@ -18,9 +18,11 @@ struct stn_train_config stn_train_defaults(void)
         .lr_step_epochs = 3.0,
         .label_smoothing = 0.0,
         .nesterov = false,
+        .exact = true,
         .schedule = STN_SCHEDULE_COSINE,
         .augment = STN_AUGMENT_FULL,
         .seed = 1,
+        .timeout = 30.0,
     };
 }
 
@@ -66,8 +68,8 @@ static enum stn_status check_wholes(const struct stn_train_config *c)
     const struct whole_limit limits[] = {
         {"--epochs", c->epochs, 1, 1000000},
         {"--steps", c->steps, 0, many},
-        {"--batch", c->batch, 1, 1 << 24},
-        {"--micro-batch", c->micro_batch, 0, c->batch},
+        {"--batch", c->batch, c->split ? 0 : 1, 1 << 24},
+        {"--micro-batch", c->micro_batch, 0, c->batch ? c->batch : 4096},
         {"--threads", c->threads, 0, 1024},
         {"--loader-threads", c->loader_threads, 0, 1024},
         {"--checkpoint-steps", c->checkpoint_steps, 0, many},

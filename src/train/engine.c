@@ -9,8 +9,9 @@
 
 enum { NAMES_MAX = 32, THREADS_MAX = 1024 };
 
-enum stn_status train_engine_open(const char *backend, int threads, size_t memory,
-                                  const struct nn_net_config *net, struct train_engine *out)
+enum stn_status train_engine_open(const char *backend, int threads, size_t state_bytes,
+                                  size_t memory, const struct nn_net_config *net,
+                                  struct train_engine *out)
 {
     *out = (struct train_engine){.cpu = base_cpu_share()};
     if (threads < 0 || threads > THREADS_MAX) {
@@ -22,7 +23,7 @@ enum stn_status train_engine_open(const char *backend, int threads, size_t memor
     if (status) {
         return status;
     }
-    status = train_memory_check(out->kernel, net, memory);
+    status = train_memory_check(out->kernel, net, state_bytes, memory);
     if (!status) {
         status = nn_net_create(out->kernel, net, &out->net);
     }

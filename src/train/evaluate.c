@@ -18,33 +18,49 @@ static void renormalise(const struct train_renormalise *r, float *images, int ro
     }
 }
 
+static enum stn_status evaluate_micro_batch(const struct train_evaluation *e,
+                                            struct kernel_loss_totals *totals)
+{
+    if (e->stop_requested && e->stop_requested(e->stop_context)) {
+        return STN_ERR_INTERRUPTED;
+    }
+    struct data_batch *batch;
+    enum stn_status status = train_feed_next(e->feed, &batch);
+    if (status) {
+        return status;
+    }
+    if (e->renormalise) {
+        renormalise(e->renormalise, batch->images, batch->count);
+    }
+    if (batch->count > 0) {
+        status = nn_net_eval(e->net, batch->images, batch->labels, batch->count, totals);
+    }
+    train_feed_release(e->feed, batch);
+    return status;
+}
+
+// The other nodes are taken to be as far as this one.
+static void tell_progress(const struct train_evaluation *e, const struct train_feed_step *step,
+                          int done)
+{
+    if (e->observer && e->observer->eval) {
+        int64_t part = (step->end - step->begin) * done / step->share.micro_batches;
+        e->observer->eval(e->observer->context, step->begin + part, e->feed->samples);
+    }
+}
+
 enum stn_status train_evaluate(const struct train_evaluation *e, struct kernel_loss_totals *totals)
 {
     *totals = (struct kernel_loss_totals){0};
     train_feed_seek(e->feed, 0, 0, 1);
-    int64_t done = 0;
-    while (done < e->feed->samples) {
-        if (e->stop_requested && e->stop_requested(e->stop_context)) {
-            return STN_ERR_INTERRUPTED;
-        }
-        struct data_batch *batch;
-        enum stn_status status = train_feed_next(e->feed, &batch);
-        if (status) {
-            return status;
-        }
-        if (e->renormalise) {
-            renormalise(e->renormalise, batch->images, batch->count);
-        }
-        if (batch->count > 0) {
-            status = nn_net_eval(e->net, batch->images, batch->labels, batch->count, totals);
-        }
-        done += batch->request.count;
-        train_feed_release(e->feed, batch);
-        if (status) {
-            return status;
-        }
-        if (e->observer && e->observer->eval) {
-            e->observer->eval(e->observer->context, done, e->feed->samples);
+    while (!train_feed_is_over(e->feed)) {
+        struct train_feed_step step = train_feed_begin_step(e->feed);
+        for (int k = 0; k < step.share.micro_batches; k++) {
+            enum stn_status status = evaluate_micro_batch(e, totals);
+            if (status) {
+                return status;
+            }
+            tell_progress(e, &step, k + 1);
         }
     }
     return STN_OK;
@@ -117,22 +133,26 @@ static enum stn_status open_network(struct evaluator *v, const struct stn_eval_c
         .inference = true,
     };
     enum stn_status status =
-        train_engine_open(config->backend, config->threads, 0, &net, &v->engine);
+        train_engine_open(config->backend, config->threads, 0, 0, &net, &v->engine);
     return status ? status : checkpoint_load(v->checkpoint, v->engine.net, NULL);
 }
 
 static enum stn_status open_feed(struct evaluator *v, const struct stn_eval_config *config)
 {
     const struct stn_dataset_info *data = stn_dataset_info(v->dataset);
-    const struct data_loader_config loader = {
-        .split = config->split,
-        .sampler = {.count = (uint64_t)data->count[config->split]},
-        .augment = DATA_AUGMENT_NONE,
-        .micro_batch = nn_net_config(v->engine.net)->micro_batch,
-        .threads = train_loader_threads(config->loader_threads, v->engine.threads),
-        .skip_bad = config->skip_bad,
+    int micro_batch = nn_net_config(v->engine.net)->micro_batch;
+    const struct data_source source = {.dataset = v->dataset,
+                                       .sampler = {.count = (uint64_t)data->count[config->split]}};
+    const struct train_feed_config feed = {
+        .loader = {.split = config->split,
+                   .sources = {[DATA_PUBLIC] = source},
+                   .augment = DATA_AUGMENT_NONE,
+                   .micro_batch = micro_batch,
+                   .threads = train_loader_threads(config->loader_threads, v->engine.threads),
+                   .skip_bad = config->skip_bad},
+        .batch = micro_batch,
     };
-    return train_feed_open(v->dataset, &loader, loader.micro_batch, &v->feed);
+    return train_feed_open(&feed, &v->feed);
 }
 
 static enum stn_status evaluator_open(struct evaluator *v, const struct stn_eval_config *config)

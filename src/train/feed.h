@@ -1,38 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
-// The micro-batches of a training or an evaluation in order, always asked for ahead of need: the
-// queue of the loader is topped up across steps and across epochs.
+// This node's micro-batches of a training or an evaluation in order, always asked for ahead of
+// need: the queue of the loader is topped up across steps and across epochs.
 //
-// A step is `batch` positions of an epoch (the last step of an epoch: what is left), cut into
-// micro-batches; the last of a step may be short. Where the cuts are follows from the position
-// alone, so a resumed run cuts the same way.
+// A step is `batch` positions of an epoch (the last step of an epoch: what is left). Which of them
+// are this node's, and how they are cut into micro-batches, follows from the position and the split
+// alone (plan/share.h), so a resumed run cuts the same way, and every node knows everybody's part
+// without a message.
+//
+//     open → seek → { begin_step → { next → release } × micro_batches } × steps → close
+//
+// Threads: one.
 #ifndef TRAIN_FEED_H
 #define TRAIN_FEED_H
 
 #include "data/loader.h"
+#include "plan/share.h"
+
+struct train_feed_config {
+    struct data_loader_config loader; // its depth is chosen here
+    int batch;                        // B
+    // The cluster. 0 nodes: this one alone, with all samples of its sources; what follows is not
+    // looked at.
+    int nodes, rank;
+    const int64_t *counts; // [1 + nodes] samples in an epoch: public, then each node's private ones
+    // [split_count][nodes] micro-batches of a full step; each sums up to ⌈B/g⌉. They take turns: the
+    // s-th step of the run uses number s mod split_count. 0 is 1.
+    const int *split;
+    int split_count;
+};
+
+// A step as this node sees it.
+struct train_feed_step {
+    int epoch;
+    int64_t begin, end; // positions of the epoch, of all nodes together
+    struct plan_share share;
+};
 
 struct train_feed {
     struct data_loader *loader;
-    int64_t samples; // in an epoch
-    int batch, micro_batch;
-    struct {
-        int epoch;
-        int64_t position;
-        int epochs; // nothing is asked for from this epoch on
-    } ahead;        // what to ask for next
+    int64_t samples; // in an epoch, of all nodes
+    int batch, micro_batch, depth;
+    int nodes, rank;
+    int64_t *counts; // [1 + nodes]
+    int *splits;     // [split_count][nodes]
+    int split_count;
+    struct plan_share *shares; // [nodes] of the step planned last
+    int epochs;                // nothing is asked for from this epoch on
+    // A place in the work: `done` micro-batches of a step, the number-th since the last seek.
+    struct train_feed_place {
+        struct train_feed_step step;
+        int64_t number;
+        int done;
+    } taken, asked;
 };
 
-// `config` as for the loader, whose depth is chosen here.
-STN_MUST_CHECK enum stn_status train_feed_open(struct stn_dataset *dataset,
-                                               const struct data_loader_config *config, int batch,
+STN_MUST_CHECK enum stn_status train_feed_open(const struct train_feed_config *config,
                                                struct train_feed *out);
+// A zeroed feed may be closed too.
 void train_feed_close(struct train_feed *feed);
 
 // Forgets what was asked for and begins at `position` of `epoch`; ends with epoch `epochs` − 1.
 void train_feed_seek(struct train_feed *feed, int epoch, int64_t position, int epochs);
-// The next micro-batch, borrowed until release; there must be one.
+// One split for all steps from the next on that has not begun: forgets what was asked for under the
+// old one. The sum must stay. Nothing happens when it is the old one.
+void train_feed_set_split(struct train_feed *feed, const int split[]);
+
+// All steps up to the end have begun.
+bool train_feed_is_over(const struct train_feed *feed);
+// Begins the next step, of which there must be one; the micro-batches of the step before have been
+// taken. This node may have none in it: share.micro_batches is 0.
+struct train_feed_step train_feed_begin_step(struct train_feed *feed);
+// The next micro-batch of the step begun, borrowed until release; there must be one.
 STN_MUST_CHECK enum stn_status train_feed_next(struct train_feed *feed, struct data_batch **out);
 void train_feed_release(struct train_feed *feed, struct data_batch *batch);
 
+// The split in force in step `step` of the run, counted from 0: [nodes].
+const int *train_feed_split_at(const struct train_feed *feed, int64_t step);
 // Where the step that `position` lies in ends.
 int64_t train_step_end(int64_t position, int batch, int64_t samples);
 

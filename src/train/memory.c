@@ -6,37 +6,36 @@
 // Code, libraries, stacks and the loader's batches: what a run of the smallest network occupies.
 enum { PROGRAM_BYTES = 48 << 20 };
 
-size_t train_memory_needed(const struct nn_net *net)
+size_t train_memory_needed(const struct nn_net *net, size_t state_bytes)
 {
-    size_t optimizer = nn_net_config(net)->inference ? 0 : nn_net_parameter_count(net);
-    return nn_net_bytes(net) + optimizer * sizeof(float) + PROGRAM_BYTES;
+    return nn_net_bytes(net) + nn_net_parameter_count(net) * state_bytes + PROGRAM_BYTES;
 }
 
-static enum stn_status needed_with(struct kernel *kernel, struct nn_net_config net, int micro_batch,
-                                   size_t *needed)
+static enum stn_status needed_with(struct kernel *kernel, struct nn_net_config net,
+                                   size_t state_bytes, int micro_batch, size_t *needed)
 {
     struct nn_net *plan;
     net.micro_batch = micro_batch;
     net.plan_only = true;
     enum stn_status status = nn_net_create(kernel, &net, &plan);
     if (status == STN_OK) {
-        *needed = train_memory_needed(plan);
+        *needed = train_memory_needed(plan, state_bytes);
         nn_net_destroy(plan);
     }
     return status;
 }
 
 enum stn_status train_memory_check(struct kernel *kernel, const struct nn_net_config *net,
-                                   size_t limit)
+                                   size_t state_bytes, size_t limit)
 {
     size_t most = limit > 0 ? limit : base_memory_limit(), needed = 0, smaller = 0;
-    enum stn_status status = needed_with(kernel, *net, net->micro_batch, &needed);
+    enum stn_status status = needed_with(kernel, *net, state_bytes, net->micro_batch, &needed);
     if (status != STN_OK || most == 0 || needed <= most) {
         return status;
     }
     int fits = net->micro_batch / 2;
     for (; fits >= 1; fits /= 2) {
-        status = needed_with(kernel, *net, fits, &smaller);
+        status = needed_with(kernel, *net, state_bytes, fits, &smaller);
         if (status != STN_OK) {
             return status;
         }

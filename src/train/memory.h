@@ -5,13 +5,17 @@
 
 #include "nn/net.h"
 
-// What the process needs with that net: the net itself, the optimizer's state unless it is for
-// inference, and the program with its libraries.
-size_t train_memory_needed(const struct nn_net *net);
+// What a training keeps for each parameter beside the net.
+enum { TRAIN_MOMENTUM_BYTES = 4, TRAIN_EXACT_BYTES = 8 };
+
+// What the process needs with that net: the net itself, `state_bytes` for each parameter, and the
+// program with its libraries.
+size_t train_memory_needed(const struct nn_net *net, size_t state_bytes);
 
 // ERR_NO_MEMORY with the number needed and a micro-batch that would fit, if the net does not fit
 // `limit` bytes. 0: the cgroup's limit or physical memory.
 STN_MUST_CHECK enum stn_status train_memory_check(struct kernel *kernel,
-                                                  const struct nn_net_config *net, size_t limit);
+                                                  const struct nn_net_config *net,
+                                                  size_t state_bytes, size_t limit);
 
 #endif

@@ -46,7 +46,7 @@ static enum stn_status open_all(struct stn_predictor *p, const char *path, const
         .micro_batch = 1,
         .inference = true,
     };
-    status = train_engine_open(backend, threads, 0, &net, &p->engine);
+    status = train_engine_open(backend, threads, 0, 0, &net, &p->engine);
     if (!status) {
         status = checkpoint_load(p->checkpoint, p->engine.net, NULL);
     }

@@ -8,6 +8,7 @@
 #include "stannis/log.h"
 #include "train/evaluate.h"
 #include "train/memory.h"
+#include "train/run.h"
 #include "train/trainer.h"
 
 // One run of this process.
@@ -24,25 +25,26 @@ struct run {
     double eval_seconds; // of the last evaluation
 };
 
+// Several nodes stop together: after the step in which all learned of it.
 static bool stop_requested(const struct run *r)
 {
-    const struct stn_train_config *config = &r->trainer.meta.config;
-    return config->stop_requested && config->stop_requested(config->stop_context);
+    const struct trainer *t = &r->trainer;
+    return t->nodes.size > 1 ? t->stop : trainer_polls_stop(t);
 }
 
 // ---- saving -------------------------------------------------------------------------------------
 
+// Node 0 saves; the others, which have no path, learn whether that went well.
 static enum stn_status save(struct run *r, const char *path)
 {
     struct trainer *t = &r->trainer;
-    if (!path) {
-        return STN_OK;
-    }
-    enum stn_status status = trainer_check_finite(t);
-    if (!status) {
+    enum stn_status status = path ? trainer_check_finite(t) : STN_OK;
+    if (!status && path) {
+        comm_set_phase(t->nodes.comm, t->meta.progress.step, "saving");
         status = checkpoint_save(path, &t->meta, t->engine.net, t->momentum);
     }
-    if (!status && r->observer.saved) {
+    status = train_nodes_agree(&t->nodes, status);
+    if (!status && path && r->observer.saved) {
         r->observer.saved(r->observer.context, path);
     }
     return status;
@@ -135,7 +137,11 @@ static enum stn_status evaluate(struct run *r, struct kernel_loss_totals *totals
         .stop_context = t->meta.config.stop_context,
     };
     double begin = base_clock_seconds();
-    enum stn_status status = train_evaluate(&e, totals);
+    comm_set_phase(t->nodes.comm, t->meta.progress.step, "evaluating");
+    struct train_node_report own = {0}, all;
+    own.status = train_evaluate(&e, &own.totals);
+    enum stn_status status = train_nodes_sum(&t->nodes, &own, &all);
+    *totals = all.totals;
     r->eval_seconds = base_clock_seconds() - begin;
     if (!status && !isfinite(totals->loss_sum)) {
         return trainer_diverged(t, "validation loss", totals->loss_sum, t->meta.progress.step);
@@ -236,33 +242,49 @@ static void tell_start(const struct run *r)
     const struct stn_train_start told = {
         .net = config->net,
         .backend_version = kernel_version(t->engine.kernel),
-        .data = stn_dataset_info(t->dataset),
+        .data = stn_dataset_info(t->sets.public_set),
         .config = config,
         .epochs = config->epochs,
         .batch = config->batch,
         .micro_batch = config->micro_batch,
         .threads = t->engine.threads,
         .loader_threads = t->loader_threads,
+        .nodes = t->nodes.size,
+        .node = t->all,
+        .private_samples = t->sets.private_samples,
         .cpu_affinity = t->engine.cpu.affinity,
         .cpu_quota = t->engine.cpu.quota,
         .parameters = cost.parameters,
         .steps_total = t->steps_total,
         .macs = cost.macs,
-        .planned_bytes = train_memory_needed(t->engine.net),
+        .planned_bytes = train_memory_needed(t->engine.net, trainer_state_bytes(t)),
         .first_step = t->meta.progress.step,
         .seed = config->seed,
     };
     r->observer.start(r->observer.context, &told);
 }
 
+// What the nodes did, for node 0's observer and the result.
+static enum stn_status tell_nodes(struct run *r, struct stn_train_result *out)
+{
+    struct trainer *t = &r->trainer;
+    enum stn_status status = trainer_gather_nodes(t);
+    if (status || t->nodes.rank > 0) {
+        return status;
+    }
+    for (int i = 0; i < t->nodes.size; i++) {
+        out->skipped += t->all[i].skipped;
+    }
+    if (t->nodes.size > 1 && r->observer.nodes) {
+        r->observer.nodes(r->observer.context, t->all, t->nodes.size);
+    }
+    return STN_OK;
+}
+
 static void fill_result(const struct run *r, struct stn_train_result *out)
 {
     const struct trainer *t = &r->trainer;
     const struct train_progress *progress = &t->meta.progress;
-    int64_t skipped = data_loader_stats(t->feed.loader).skipped;
-    if (t->validation.loader) {
-        skipped += data_loader_stats(t->validation.loader).skipped;
-    }
     *out = (struct stn_train_result){
         .steps = r->steps,
         .images = r->images,
@@ -272,27 +294,16 @@ static void fill_result(const struct run *r, struct stn_train_result *out)
         .loss = progress->last_loss,
         .accuracy = progress->last_accuracy,
         .best_accuracy = progress->best_accuracy,
-        .skipped = skipped,
         .threads = t->engine.threads,
     };
 }
 
-enum stn_status stn_train_run(const struct stn_train_config *config,
-                              const struct stn_train_observer *observer,
-                              struct stn_train_result *out)
+static enum stn_status run_all(struct run *r, struct stn_train_result *out)
 {
-    struct run r = {0};
-    if (observer) {
-        r.observer = *observer;
-    }
-    struct trainer *t = &r.trainer;
-    enum stn_status status = trainer_open(config, t);
-    if (status) {
-        return status;
-    }
-    r.begin = base_clock_seconds();
-    tell_start(&r);
-    if (is_over(&r)) {
+    struct trainer *t = &r->trainer;
+    r->begin = base_clock_seconds();
+    tell_start(r);
+    if (is_over(r)) {
         stn_log(STN_LOG_INFO,
                 "nothing left to train after step %" PRId64 ": raise --epochs or --steps",
                 t->meta.progress.step);
@@ -300,14 +311,44 @@ enum stn_status stn_train_run(const struct stn_train_config *config,
         train_feed_seek(&t->feed, t->meta.progress.epoch, t->meta.progress.position,
                         t->meta.config.epochs);
     }
-    status = run_loop(&r);
+    enum stn_status status = run_loop(r);
     if (status == STN_ERR_INTERRUPTED) {
-        enum stn_status saved = save(&r, t->last_path);
+        enum stn_status saved = save(r, t->last_path);
         status = saved ? saved : status;
     }
     if (status == STN_OK || status == STN_ERR_INTERRUPTED) {
-        fill_result(&r, out);
+        fill_result(r, out);
+        enum stn_status told = tell_nodes(r, out);
+        status = told ? told : status;
     }
-    trainer_close(t);
+    return status;
+}
+
+enum stn_status train_run_on(struct comm *comm, const struct stn_train_config *config,
+                             const struct stn_train_observer *observer,
+                             struct stn_train_result *out)
+{
+    struct run r = {0};
+    if (observer && comm_rank(comm) == 0) {
+        r.observer = *observer;
+    }
+    enum stn_status status = trainer_open(comm, config, &r.trainer);
+    if (!status) {
+        status = run_all(&r, out);
+    }
+    trainer_close(&r.trainer);
+    return status;
+}
+
+enum stn_status stn_train_run(const struct stn_train_config *config,
+                              const struct stn_train_observer *observer,
+                              struct stn_train_result *out)
+{
+    struct comm *comm;
+    enum stn_status status = comm_open(config->timeout, &comm);
+    if (!status) {
+        status = train_run_on(comm, config, observer, out);
+        comm_close(comm);
+    }
     return status;
 }

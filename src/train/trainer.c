@@ -8,10 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/arena.h"
+#include "base/cpu.h"
+#include "base/random.h"
+#include "emulate/emulate.h"
 #include "stannis/log.h"
 #include "train/config.h"
+#include "train/identity.h"
+#include "train/memory.h"
 
 // ---- settings -----------------------------------------------------------------------------------
 
@@ -20,71 +26,100 @@ static enum stn_status settle_config(struct trainer *t, const struct stn_train_c
 {
     t->meta.config = *config;
     t->meta.progress.best_accuracy = -1.0;
-    if (config->resume) {
-        enum stn_status status = checkpoint_open(config->resume, &t->resumed);
+    char *path;
+    enum stn_status status = train_nodes_share_file(&t->nodes, config->resume, &path);
+    if (status) {
+        return status;
+    }
+    if (path) {
+        status = checkpoint_open(path, &t->resumed);
         if (!status) {
             status = checkpoint_merge_config(t->resumed, &t->meta.config);
         }
-        if (status) {
-            return status;
+        if (!status) {
+            t->meta.progress = checkpoint_meta(t->resumed)->progress;
         }
-        t->meta.progress = checkpoint_meta(t->resumed)->progress;
+        free(path);
     }
-    return train_config_check(&t->meta.config);
+    return status ? status : train_config_check(&t->meta.config);
 }
 
-static void resolve_sizes(struct stn_train_config *config, const struct stn_model_info *model,
-                          const struct stn_dataset_info *data)
+// The split may say the batch, the batch the micro-batch.
+static enum stn_status resolve_sizes(struct trainer *t, const struct stn_model_info *model)
 {
-    config->data.image_size = data->image_size;
+    struct stn_train_config *config = &t->meta.config;
+    config->data.image_size = stn_dataset_info(t->sets.public_set)->image_size;
     if (config->micro_batch == 0) {
-        config->micro_batch =
-            model->default_micro_batch < config->batch ? model->default_micro_batch : config->batch;
+        bool small = config->batch > 0 && config->batch < model->default_micro_batch;
+        config->micro_batch = small ? config->batch : model->default_micro_batch;
     }
+    int micro_batches = (config->batch + config->micro_batch - 1) / config->micro_batch;
+    if (!config->split) {
+        return STN_OK;
+    }
+    enum stn_status status =
+        train_splits_parse(config->split, t->nodes.size, micro_batches, &t->splits);
+    if (!status && config->batch == 0) {
+        config->batch = train_splits_sum(&t->splits) * config->micro_batch;
+    }
+    return status;
 }
 
 // ---- data ---------------------------------------------------------------------------------------
 
-static enum stn_status check_same_data(const struct trainer *t, const struct stn_dataset_info *data)
+static enum stn_status check_same_data(const struct trainer *t)
 {
     const struct checkpoint_meta *old = checkpoint_meta(t->resumed);
     const char *file = t->meta.config.resume, *spec = t->meta.config.data.spec;
-    if (data->classes != old->classes || data->channels != old->channels) {
+    if (t->meta.classes != old->classes || t->meta.channels != old->channels) {
         return stn_fail(STN_ERR_INVALID,
                         "--data %s has %d classes and %d channels; %s was trained with %d and %d",
-                        spec, data->classes, data->channels, file, old->classes, old->channels);
+                        spec, t->meta.classes, t->meta.channels, file, old->classes, old->channels);
     }
-    if (data->count[STN_SPLIT_TRAIN] != old->train_samples) {
+    if (t->meta.train_samples != old->train_samples) {
         return stn_fail(STN_ERR_INVALID,
                         "--data %s has %" PRId64 " training samples; %s was trained with %" PRId64,
-                        spec, data->count[STN_SPLIT_TRAIN], file, old->train_samples);
+                        spec, t->meta.train_samples, file, old->train_samples);
     }
     return STN_OK;
 }
 
-static enum stn_status open_data(struct trainer *t)
+static enum stn_status open_sets(struct trainer *t)
 {
-    struct stn_dataset_options options = t->meta.config.data;
-    if (t->resumed) {
+    const struct stn_train_config *config = &t->meta.config;
+    struct stn_dataset_options options = config->data;
+    char *class_list;
+    enum stn_status status = train_nodes_share_file(&t->nodes, config->class_list, &class_list);
+    if (!status && t->resumed) {
         options.class_names = checkpoint_class_names(t->resumed);
         options.class_count = checkpoint_meta(t->resumed)->classes;
         if (options.classes != 0 && options.classes != options.class_count) {
-            return stn_fail(STN_ERR_INVALID, "--classes %d: %s was trained with %d",
-                            options.classes, t->meta.config.resume, options.class_count);
+            status = stn_fail(STN_ERR_INVALID, "--classes %d: %s was trained with %d",
+                              options.classes, config->resume, options.class_count);
         }
     }
-    enum stn_status status = stn_dataset_open(&options, &t->dataset);
+    options.class_list = class_list;
+    if (!status) {
+        status = train_sets_open(&t->nodes, &options, config->fill, &t->sets);
+    }
+    free(class_list);
+    return status;
+}
+
+static enum stn_status open_data(struct trainer *t)
+{
+    enum stn_status status = open_sets(t);
     if (status) {
         return status;
     }
-    const struct stn_dataset_info *data = stn_dataset_info(t->dataset);
-    t->meta.train_samples = data->count[STN_SPLIT_TRAIN];
+    const struct stn_dataset_info *data = stn_dataset_info(t->sets.public_set);
+    t->meta.train_samples = train_sets_total(&t->sets, &t->nodes, STN_SPLIT_TRAIN);
     t->meta.channels = data->channels;
     t->meta.classes = data->classes;
     memcpy(t->meta.mean, data->mean, sizeof(data->mean));
     memcpy(t->meta.std, data->std, sizeof(data->std));
     if (t->resumed) {
-        status = check_same_data(t, data);
+        status = check_same_data(t);
     }
     if (!status) {
         status = checkpoint_class_list(data->class_names, data->classes, &t->class_list);
@@ -93,37 +128,81 @@ static enum stn_status open_data(struct trainer *t)
     return status;
 }
 
+// Where this node reads: the public set, and its private one in an order of its own.
+static void name_sources(const struct trainer *t, enum stn_split split, bool shuffled,
+                         struct data_source sources[DATA_SOURCES])
+{
+    uint64_t seed = t->meta.config.seed;
+    sources[DATA_PUBLIC] = (struct data_source){
+        .dataset = t->sets.public_set,
+        .sampler = {.seed = seed,
+                    .count = (uint64_t)stn_dataset_info(t->sets.public_set)->count[split],
+                    .shuffled = shuffled}};
+    if (t->sets.private_set) {
+        sources[DATA_PRIVATE] = (struct data_source){
+            .dataset = t->sets.private_set,
+            .sampler = {.seed = base_key(seed, 1 + (uint64_t)t->nodes.rank),
+                        .count = (uint64_t)stn_dataset_info(t->sets.private_set)->count[split],
+                        .shuffled = shuffled}};
+    }
+}
+
 static enum stn_status open_feeds(struct trainer *t)
 {
     const struct stn_train_config *config = &t->meta.config;
-    const struct stn_dataset_info *data = stn_dataset_info(t->dataset);
     t->loader_threads = train_loader_threads(config->loader_threads, t->engine.threads);
-    struct data_loader_config loader = {
-        .split = STN_SPLIT_TRAIN,
-        .sampler = {.seed = config->seed,
-                    .count = (uint64_t)data->count[STN_SPLIT_TRAIN],
-                    .shuffled = true},
-        .augment = (enum data_augment)config->augment,
-        .micro_batch = config->micro_batch,
-        .threads = t->loader_threads,
-        .skip_bad = config->skip_bad,
+    struct train_feed_config feed = {
+        .loader = {.split = STN_SPLIT_TRAIN,
+                   .augment = (enum data_augment)config->augment,
+                   .micro_batch = config->micro_batch,
+                   .threads = t->loader_threads,
+                   .skip_bad = config->skip_bad},
+        .batch = config->batch,
+        .nodes = t->nodes.size,
+        .rank = t->nodes.rank,
+        .counts = t->sets.counts[STN_SPLIT_TRAIN],
+        .split = t->splits.values,
+        .split_count = t->splits.count,
     };
-    enum stn_status status = train_feed_open(t->dataset, &loader, config->batch, &t->feed);
-    if (status || data->count[STN_SPLIT_VAL] == 0) {
+    name_sources(t, STN_SPLIT_TRAIN, true, feed.loader.sources);
+    enum stn_status status = train_feed_open(&feed, &t->feed);
+    if (status || train_sets_total(&t->sets, &t->nodes, STN_SPLIT_VAL) == 0) {
         return status;
     }
-    loader.split = STN_SPLIT_VAL;
-    loader.sampler.count = (uint64_t)data->count[STN_SPLIT_VAL];
-    loader.sampler.shuffled = false;
-    loader.augment = DATA_AUGMENT_NONE;
-    return train_feed_open(t->dataset, &loader, config->micro_batch, &t->validation);
+    feed.loader.split = STN_SPLIT_VAL;
+    feed.loader.augment = DATA_AUGMENT_NONE;
+    feed.counts = t->sets.counts[STN_SPLIT_VAL];
+    name_sources(t, STN_SPLIT_VAL, false, feed.loader.sources);
+    return train_feed_open(&feed, &t->validation);
 }
 
 // ---- network and optimizer ----------------------------------------------------------------------
 
+// A launcher that started several nodes here without binding them leaves each its part of the CPUs.
+static int own_threads(const struct trainer *t)
+{
+    int asked =
+        t->meta.config.threads ? t->meta.config.threads : train_nodes_own(&t->nodes)->threads;
+    int neighbours = comm_launch_detect().local_size;
+    struct base_cpu_share cpu = base_cpu_share();
+    if (asked > 0 || neighbours < 2 || cpu.quota > 0.0) {
+        return asked;
+    }
+    int part = (int)sysconf(_SC_NPROCESSORS_ONLN) / neighbours;
+    return part < 1 ? 1 : part < cpu.threads ? part : cpu.threads;
+}
+
+size_t trainer_state_bytes(const struct trainer *t)
+{
+    const struct stn_train_config *config = &t->meta.config;
+    bool exact = config->exact && config->wire == STN_WIRE_FP32;
+    return TRAIN_MOMENTUM_BYTES + (exact ? TRAIN_EXACT_BYTES : 0);
+}
+
 static enum stn_status open_net(struct trainer *t, const struct stn_model_info *model)
 {
     const struct stn_train_config *config = &t->meta.config;
+    size_t memory = config->memory ? config->memory : train_nodes_own(&t->nodes)->memory;
     const struct nn_net_config net = {
         .model = model,
         .shape = {.image_size = config->data.image_size,
@@ -132,8 +211,8 @@ static enum stn_status open_net(struct trainer *t, const struct stn_model_info *
         .micro_batch = config->micro_batch,
         .label_smoothing = (float)config->label_smoothing,
     };
-    enum stn_status status =
-        train_engine_open(config->backend, config->threads, config->memory, &net, &t->engine);
+    enum stn_status status = train_engine_open(config->backend, own_threads(t),
+                                               trainer_state_bytes(t), memory, &net, &t->engine);
     if (status) {
         return status;
     }
@@ -148,6 +227,19 @@ static enum stn_status open_net(struct trainer *t, const struct stn_model_info *
     nn_net_init(t->engine.net, config->seed);
     nn_net_weights_changed(t->engine.net);
     return STN_OK;
+}
+
+// The same numbers everywhere to begin with: not every machine's libm rounds alike.
+static enum stn_status spread_weights(struct trainer *t)
+{
+    struct nn_net *net = t->engine.net;
+    if (t->nodes.size == 1) {
+        return STN_OK;
+    }
+    enum stn_status status = comm_broadcast(t->nodes.comm, COMM_CONTROL, 0, nn_net_parameters(net),
+                                            nn_net_parameter_count(net) * sizeof(float));
+    nn_net_weights_changed(net);
+    return status;
 }
 
 static enum optim_schedule_kind schedule_kind(enum stn_schedule schedule)
@@ -231,7 +323,103 @@ static enum stn_status open_output(struct trainer *t)
     return STN_OK;
 }
 
+// ---- nodes --------------------------------------------------------------------------------------
+
+static double own_cpus(const struct trainer *t)
+{
+    double paced = emulate_pace_share();
+    return paced > 0.0                 ? paced
+           : t->engine.cpu.quota > 0.0 ? t->engine.cpu.quota
+                                       : t->engine.threads;
+}
+
+static enum stn_status check_identity(struct trainer *t)
+{
+    struct train_identity own;
+    int64_t samples = stn_dataset_info(t->sets.public_set)->count[STN_SPLIT_TRAIN];
+    enum stn_status status = train_identity_of(&t->meta, t->engine.net, samples, &own);
+    status = train_nodes_agree(&t->nodes, status);
+    return status ? status : train_nodes_compare(&t->nodes, &own);
+}
+
+// Everybody's CPUs are known to everybody: the split and who adds up what follow from them.
+static enum stn_status open_exchange(struct trainer *t)
+{
+    struct nn_net *net = t->engine.net;
+    int nodes = t->nodes.size, micro_batch = t->meta.config.micro_batch;
+    int micro_batches = (t->meta.config.batch + micro_batch - 1) / micro_batch;
+    double cpus = own_cpus(t), *weights = calloc((size_t)nodes, sizeof(*weights));
+    t->all = calloc((size_t)nodes, sizeof(*t->all));
+    enum stn_status status =
+        weights && t->all ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", nodes);
+    status = train_nodes_agree(&t->nodes, status);
+    if (!status) {
+        status = comm_all_gather(t->nodes.comm, COMM_CONTROL, &cpus, sizeof(cpus), weights);
+    }
+    if (!status && !t->splits.values) {
+        status = train_splits_weigh(weights, nodes, micro_batches, &t->splits);
+    }
+    if (!status) {
+        const struct exchange_config config = {
+            .comm = t->nodes.comm,
+            .gradients = nn_net_gradient_sums(net),
+            .gradient_count = nn_net_parameter_count(net),
+            .statistics = nn_net_buffer_sums(net),
+            .statistic_count = nn_net_buffer_count(net),
+            .exact = t->meta.config.exact,
+            .threads = t->engine.threads,
+            .wire = t->meta.config.wire == STN_WIRE_FP16 ? EXCHANGE_FP16 : EXCHANGE_FP32,
+            .weights = weights,
+        };
+        status = exchange_create(&config, &t->exchange);
+    }
+    t->own.threads = t->engine.threads;
+    t->own.cpus = cpus;
+    free(weights);
+    return status;
+}
+
+enum stn_status trainer_gather_nodes(struct trainer *t)
+{
+    struct comm_traffic traffic = comm_traffic(t->nodes.comm);
+    t->own.gradient_bytes = traffic.sent_bytes[COMM_GRADIENTS];
+    t->own.statistic_bytes = traffic.sent_bytes[COMM_STATISTICS];
+    t->own.control_bytes = traffic.sent_bytes[COMM_CONTROL];
+    struct exchange_stats exchange = exchange_stats(t->exchange);
+    t->own.exchange_seconds = exchange.busy_seconds;
+    t->own.exposed_seconds = exchange.exposed_seconds;
+    t->own.skipped = data_loader_stats(t->feed.loader).skipped;
+    if (t->validation.loader) {
+        t->own.skipped += data_loader_stats(t->validation.loader).skipped;
+    }
+    enum stn_status status =
+        comm_gather(t->nodes.comm, COMM_CONTROL, 0, &t->own, sizeof(t->own), t->all);
+    const int *split = train_splits_at(&t->splits, t->meta.progress.step);
+    for (int i = 0; i < t->nodes.size; i++) {
+        t->all[i].name = t->nodes.cluster.nodes[i].name; // a pointer of that node's otherwise
+        t->all[i].micro_batches = split[i];
+    }
+    return status;
+}
+
+bool trainer_polls_stop(const struct trainer *t)
+{
+    const struct stn_train_config *config = &t->meta.config;
+    return config->stop_requested && config->stop_requested(config->stop_context);
+}
+
 // ---- all of it ----------------------------------------------------------------------------------
+
+// What needs no other node but to agree whether it went well.
+static enum stn_status open_engine(struct trainer *t, const struct stn_model_info *model)
+{
+    enum stn_status status = resolve_sizes(t, model);
+    if (!status) {
+        plan_run(t);
+        status = open_net(t, model);
+    }
+    return train_nodes_agree(&t->nodes, status);
+}
 
 static enum stn_status open_all(struct trainer *t, const struct stn_train_config *config)
 {
@@ -240,31 +428,38 @@ static enum stn_status open_all(struct trainer *t, const struct stn_train_config
     if (!status) {
         status = train_find_model(t->meta.config.net, &model);
     }
+    status = train_nodes_agree(&t->nodes, status);
     if (!status) {
-        status = open_data(t);
+        status = train_nodes_agree(&t->nodes, open_data(t));
     }
     if (!status) {
-        resolve_sizes(&t->meta.config, model, stn_dataset_info(t->dataset));
-        plan_run(t);
-        status = open_net(t, model);
+        status = open_engine(t, model);
+    }
+    if (!status) {
+        status = check_identity(t);
+    }
+    if (!status) {
+        status = train_nodes_agree(&t->nodes, open_exchange(t));
+    }
+    if (!status) {
+        status = spread_weights(t);
     }
     if (!status) {
         status = open_feeds(t);
+        if (!status && t->nodes.rank == 0) {
+            status = open_output(t);
+        }
+        status = train_nodes_agree(&t->nodes, status);
     }
-    if (!status) {
-        status = open_output(t);
-    }
-    return status;
+    return status ? status : trainer_gather_nodes(t);
 }
 
-enum stn_status trainer_open(const struct stn_train_config *config, struct trainer *out)
+enum stn_status trainer_open(struct comm *comm, const struct stn_train_config *config,
+                             struct trainer *out)
 {
     *out = (struct trainer){0};
-    enum stn_status status = open_all(out, config);
-    if (status) {
-        trainer_close(out);
-    }
-    return status;
+    enum stn_status status = train_nodes_open(comm, config, &out->nodes);
+    return status ? status : open_all(out, config);
 }
 
 void trainer_close(struct trainer *t)
@@ -273,13 +468,17 @@ void trainer_close(struct trainer *t)
     free(t->last_path);
     train_feed_close(&t->validation);
     train_feed_close(&t->feed);
+    exchange_destroy(t->exchange);
+    free(t->all);
+    train_splits_fini(&t->splits);
     if (t->momentum) {
         base_pages_free(t->momentum, nn_net_parameter_count(t->engine.net) * sizeof(float));
     }
     train_engine_close(&t->engine);
-    stn_dataset_close(t->dataset);
+    train_sets_close(&t->sets);
     free(t->class_list);
     checkpoint_close(t->resumed);
+    train_nodes_close(&t->nodes);
     *t = (struct trainer){0};
 }
 
@@ -289,6 +488,9 @@ enum stn_status trainer_diverged(const struct trainer *t, const char *what, doub
                                  int64_t step)
 {
     const struct train_progress *progress = &t->meta.progress;
+    if (t->nodes.rank > 0) {
+        return STN_ERR_DIVERGED; // all nodes see it at once, and one says it
+    }
     return stn_fail(STN_ERR_DIVERGED,
                     "%s became %s at step %" PRId64 " (epoch %d); try a lower --lr%s", what,
                     isnan(value) ? "nan" : "infinite", step, progress->epoch + 1,

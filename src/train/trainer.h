@@ -4,30 +4,42 @@
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
 
+#include "exchange/exchange.h"
 #include "optim/schedule.h"
 #include "optim/sgd.h"
 #include "stannis/train.h"
 #include "train/checkpoint.h"
 #include "train/engine.h"
 #include "train/feed.h"
+#include "train/nodes.h"
+#include "train/sets.h"
+#include "train/split.h"
 
 struct trainer {
+    struct train_nodes nodes;
     struct checkpoint *resumed;  // its texts may be part of the config; NULL: a fresh start
     struct checkpoint_meta meta; // settings (resolved) and progress: what a checkpoint saves
-    struct stn_dataset *dataset;
+    struct train_sets sets;
     struct train_engine engine;
     struct train_feed feed; // the training split, epoch after epoch
     struct train_feed validation;
     struct optim_schedule schedule;
     struct optim_sgd sgd;
-    float *momentum;                          // [parameters]
-    char *class_list, *last_path, *best_path; // paths are NULL without an output directory
+    float *momentum; // [parameters]
+    struct train_splits splits;
+    struct exchange *exchange;
+    struct stn_train_node own;                // what this node did
+    struct stn_train_node *all;               // [nodes]
+    bool stop;                                // somebody asked to stop, and all nodes know
+    char *class_list, *last_path, *best_path; // paths are NULL without an output directory, and on
+                                              // all nodes but the first
     int loader_threads;
     int64_t steps_total; // of the whole run
 };
 
-STN_MUST_CHECK enum stn_status trainer_open(const struct stn_train_config *config,
-                                            struct trainer *out);
+// Every node of `comm` opens its own. It is to be closed whatever happens.
+STN_MUST_CHECK enum stn_status
+trainer_open(struct comm *comm, const struct stn_train_config *config, struct trainer *out);
 // A zeroed or half-opened trainer may be closed too.
 void trainer_close(struct trainer *t);
 
@@ -41,6 +53,13 @@ struct train_step {
 // One global batch, or what is left of the epoch. On failure the progress is that of the last whole
 // step.
 STN_MUST_CHECK enum stn_status train_step(struct trainer *t, struct train_step *out);
+
+// What it keeps for each parameter beside the net.
+size_t trainer_state_bytes(const struct trainer *t);
+// Whether this node's user wants to stop.
+bool trainer_polls_stop(const struct trainer *t);
+// Fills t->all with everybody's t->own, on node 0.
+STN_MUST_CHECK enum stn_status trainer_gather_nodes(struct trainer *t);
 
 // ERR_DIVERGED when a weight or statistic is not finite: such a net must not replace a good
 // checkpoint.

@@ -2,83 +2,11 @@
 // After the first step a training step allocates nothing: not the loader, the net, the optimizer nor
 // the progress. The allocator is replaced by one that counts, and the observer reads the counts
 // between steps.
-//
-// oneDNN's execute call keeps a small argument table on the heap while it runs, and its matrix
-// product a panel of 16 KiB for each thread, whatever the caller does and however large the matrices
-// are. Such short-lived pieces from the library are counted apart, and may not be larger.
-#include <dlfcn.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cmocka_all.h"
+#include "counter.h"
 #include "stannis/stannis.h"
-
-enum { LIBRARY_PIECE_MAX = 16640 }; // bytes: the panel and its alignment
-
-static atomic_bool counting;
-static atomic_long own_calls, library_large;
-
-void *__libc_malloc(size_t bytes);
-void *__libc_calloc(size_t count, size_t bytes);
-void *__libc_realloc(void *pointer, size_t bytes);
-void *__libc_memalign(size_t alignment, size_t bytes);
-
-// Whether the caller is inside oneDNN or the C++ and OpenMP run-times it uses.
-static bool from_library(const void *caller)
-{
-    Dl_info where;
-    if (!dladdr(caller, &where) || !where.dli_fname) {
-        return false;
-    }
-    return strstr(where.dli_fname, "libdnnl") || strstr(where.dli_fname, "libstdc++") ||
-           strstr(where.dli_fname, "libgomp");
-}
-
-static void note(size_t bytes, const void *caller)
-{
-    if (!atomic_load_explicit(&counting, memory_order_relaxed)) {
-        return;
-    }
-    if (!from_library(caller)) {
-        atomic_fetch_add(&own_calls, 1);
-    } else if (bytes > LIBRARY_PIECE_MAX) {
-        atomic_fetch_add(&library_large, 1);
-    }
-}
-
-__attribute__((visibility("default"))) void *malloc(size_t size)
-{
-    note(size, __builtin_return_address(0));
-    return __libc_malloc(size);
-}
-
-__attribute__((visibility("default"))) void *calloc(size_t nmemb, size_t size)
-{
-    note(nmemb * size, __builtin_return_address(0));
-    return __libc_calloc(nmemb, size);
-}
-
-__attribute__((visibility("default"))) void *realloc(void *ptr, size_t size)
-{
-    note(size, __builtin_return_address(0));
-    return __libc_realloc(ptr, size);
-}
-
-__attribute__((visibility("default"))) void *aligned_alloc(size_t alignment, size_t size)
-{
-    note(size, __builtin_return_address(0));
-    return __libc_memalign(alignment, size);
-}
-
-__attribute__((visibility("default"))) int posix_memalign(void **memptr, size_t alignment,
-                                                          size_t size)
-{
-    note(size, __builtin_return_address(0));
-    *memptr = __libc_memalign(alignment, size);
-    return *memptr ? 0 : 12;
-}
 
 struct watch {
     int steps;
@@ -90,7 +18,7 @@ static void on_step(void *context, const struct stn_train_step *step)
     (void)step;
     watch->steps++;
     if (watch->steps == 2) {
-        atomic_store(&counting, true);
+        counter_start();
     }
 }
 
@@ -100,7 +28,7 @@ static void on_eval(void *context, int64_t done, int64_t total)
     (void)context;
     (void)done;
     (void)total;
-    atomic_store(&counting, false);
+    counter_stop();
 }
 
 static void steps_allocate_nothing(const char *net, int batch, int micro_batch)
@@ -116,25 +44,24 @@ static void steps_allocate_nothing(const char *net, int batch, int micro_batch)
     struct watch watch = {0};
     struct stn_train_observer observer = {.context = &watch, .step = on_step, .eval = on_eval};
     struct stn_train_result result;
-    atomic_store(&own_calls, 0);
-    atomic_store(&library_large, 0);
+    counter_clear();
     assert_int_equal(stn_train_run(&config, &observer, &result), STN_OK);
-    atomic_store(&counting, false);
+    counter_stop();
     assert_true(watch.steps > 5);
-    assert_int_equal(atomic_load(&own_calls), 0);
-    assert_int_equal(atomic_load(&library_large), 0);
+    assert_int_equal(counter_own(), 0);
+    assert_int_equal(counter_library_large(), 0);
 }
 
 // The proof must be able to fail: the counter sees what this program allocates.
 static void test_counter_counts(void **state)
 {
     (void)state;
-    atomic_store(&own_calls, 0);
-    atomic_store(&counting, true);
+    counter_clear();
+    counter_start();
     void *volatile piece = malloc(10);
-    atomic_store(&counting, false);
+    counter_stop();
     free(piece);
-    assert_int_equal(atomic_load(&own_calls), 1);
+    assert_int_equal(counter_own(), 1);
 }
 
 static void test_lenet(void **state)

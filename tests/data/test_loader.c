@@ -12,9 +12,11 @@ static struct data_loader *create(struct stn_dataset *dataset, int threads, bool
 {
     struct data_loader_config config = {
         .split = STN_SPLIT_TRAIN,
-        .sampler = {.seed = 9,
-                    .count = (uint64_t)stn_dataset_info(dataset)->count[STN_SPLIT_TRAIN],
-                    .shuffled = true},
+        .sources = {{.dataset = dataset,
+                     .sampler = {.seed = 9,
+                                 .count =
+                                     (uint64_t)stn_dataset_info(dataset)->count[STN_SPLIT_TRAIN],
+                                 .shuffled = true}}},
         .augment = DATA_AUGMENT_FULL,
         .micro_batch = MICRO_BATCH,
         .threads = threads,
@@ -22,8 +24,14 @@ static struct data_loader *create(struct stn_dataset *dataset, int threads, bool
         .skip_bad = skip_bad,
     };
     struct data_loader *loader;
-    assert_int_equal(data_loader_create(dataset, &config, &loader), STN_OK);
+    assert_int_equal(data_loader_create(&config, &loader), STN_OK);
     return loader;
+}
+
+static struct data_request request(uint64_t epoch, uint64_t position, int count)
+{
+    return (struct data_request){.epoch = epoch,
+                                 .part = {[DATA_PUBLIC] = {.position = position, .count = count}}};
 }
 
 static uint64_t hash(uint64_t h, const void *bytes, size_t size)
@@ -50,10 +58,9 @@ static uint64_t digest(struct stn_dataset *dataset, int threads, uint64_t epochs
         for (; asked < batches; asked++) {
             uint64_t in_epoch = asked % (batches / epochs) * MICRO_BATCH;
             uint64_t left = count - in_epoch;
-            struct data_request request = {.epoch = asked / (batches / epochs),
-                                           .position = in_epoch,
-                                           .count = left < MICRO_BATCH ? (int)left : MICRO_BATCH};
-            if (!data_loader_request(loader, request)) {
+            if (!data_loader_request(loader,
+                                     request(asked / (batches / epochs), in_epoch,
+                                             left < MICRO_BATCH ? (int)left : MICRO_BATCH))) {
                 break;
             }
         }
@@ -62,7 +69,9 @@ static uint64_t digest(struct stn_dataset *dataset, int threads, uint64_t epochs
         assert_int_equal(data_loader_next(loader, &batch), STN_OK);
         h = hash(h, batch->images, floats * sizeof(float));
         h = hash(h, batch->labels, (size_t)batch->count * sizeof(*batch->labels));
-        h = hash(h, batch->samples, (size_t)batch->count * sizeof(*batch->samples));
+        for (int i = 0; i < batch->count; i++) {
+            h = hash(h, &batch->samples[i].sample, sizeof(batch->samples[i].sample));
+        }
         h = hash(h, batch->keys, (size_t)batch->count * sizeof(*batch->keys));
         *delivered += batch->count;
         data_loader_release(loader, batch);
@@ -114,7 +123,7 @@ static void test_rows_beyond_count_are_zero(void **state)
     const size_t row = 3 * SIZE * SIZE;
     for (uint64_t i = 0; i < 2 * DEPTH; i++) { // the second time round, slots hold old batches
         int count = i < DEPTH ? MICRO_BATCH : 2;
-        assert_true(data_loader_request(loader, (struct data_request){0, i * 2, count}));
+        assert_true(data_loader_request(loader, request(0, i * 2, count)));
         assert_int_equal(data_loader_next(loader, &batch), STN_OK);
         assert_int_equal(batch->count, count);
         for (size_t k = (size_t)count * row; k < MICRO_BATCH * row; k++) {
@@ -131,18 +140,18 @@ static void test_depth_limits_requests(void **state)
     (void)state;
     struct stn_dataset *dataset = support_open("synthetic:50", SIZE);
     struct data_loader *loader = create(dataset, 2, false);
-    struct data_request request = {0, 0, MICRO_BATCH};
     struct data_batch *batch;
     assert_int_equal(data_loader_next(loader, &batch), STN_ERR_INTERNAL);
     support_expect_error("not asked for");
     for (int i = 0; i < DEPTH; i++) {
-        assert_true(data_loader_request(loader, request));
+        assert_true(data_loader_request(loader, request(0, 0, MICRO_BATCH)));
     }
-    assert_false(data_loader_request(loader, request));
+    assert_false(data_loader_request(loader, request(0, 0, MICRO_BATCH)));
     assert_int_equal(data_loader_next(loader, &batch), STN_OK);
-    assert_false(data_loader_request(loader, request)); // taken is still in flight
+    assert_false(
+        data_loader_request(loader, request(0, 0, MICRO_BATCH))); // taken is still in flight
     data_loader_release(loader, batch);
-    assert_true(data_loader_request(loader, request));
+    assert_true(data_loader_request(loader, request(0, 0, MICRO_BATCH)));
     data_loader_destroy(loader);
     stn_dataset_close(dataset);
 }
@@ -157,7 +166,7 @@ static void test_bad_sample_fails_its_batch_alone(void **state)
     int failed = 0;
     for (uint64_t i = 0; i < 13; i++) {
         struct data_batch *batch;
-        assert_true(data_loader_request(loader, (struct data_request){0, i, 1}));
+        assert_true(data_loader_request(loader, request(0, i, 1)));
         enum stn_status status = data_loader_next(loader, &batch);
         if (status == STN_OK) {
             data_loader_release(loader, batch);
@@ -197,7 +206,7 @@ static void test_skip_bad_counts_and_closes_ranks(void **state)
     struct data_batch *batch;
     int empty = 0;
     for (uint64_t i = 0; i < 35; i++) {
-        assert_true(data_loader_request(loader, (struct data_request){0, i, 1}));
+        assert_true(data_loader_request(loader, request(0, i, 1)));
         assert_int_equal(data_loader_next(loader, &batch), STN_OK);
         empty += batch->count == 0;
         data_loader_release(loader, batch);
@@ -216,7 +225,7 @@ static void test_cancel_and_destroy_with_work_in_flight(void **state)
         struct data_loader *loader = create(dataset, 4, false);
         struct data_batch *held = NULL, *batch;
         for (uint64_t i = 0; i < DEPTH; i++) {
-            assert_true(data_loader_request(loader, (struct data_request){round, i, MICRO_BATCH}));
+            assert_true(data_loader_request(loader, request(round, i, MICRO_BATCH)));
         }
         if (round % 2) {
             assert_int_equal(data_loader_next(loader, &held), STN_OK);
@@ -224,18 +233,18 @@ static void test_cancel_and_destroy_with_work_in_flight(void **state)
         data_loader_cancel(loader);
         data_loader_cancel(loader);
         // What was asked before is gone; a batch already taken is still the consumer's.
-        assert_true(data_loader_request(loader, (struct data_request){round, 100, 2}));
+        assert_true(data_loader_request(loader, request(round, 100, 2)));
         assert_int_equal(data_loader_next(loader, &batch), STN_OK);
-        assert_int_equal(batch->request.position, 100);
+        assert_int_equal(batch->request.part[DATA_PUBLIC].position, 100);
         assert_int_equal(batch->count, 2);
         assert_ptr_not_equal(batch, held);
         if (held) {
-            assert_int_equal(held->request.position, 0);
+            assert_int_equal(held->request.part[DATA_PUBLIC].position, 0);
             data_loader_release(loader, held);
         }
         data_loader_release(loader, batch);
         for (uint64_t i = 0; i < DEPTH; i++) {
-            assert_true(data_loader_request(loader, (struct data_request){round, i, MICRO_BATCH}));
+            assert_true(data_loader_request(loader, request(round, i, MICRO_BATCH)));
         }
         data_loader_destroy(loader);
     }
@@ -248,20 +257,20 @@ static void test_refuses_senseless_configurations(void **state)
     (void)state;
     struct stn_dataset *dataset = support_open("synthetic:50", SIZE);
     struct data_loader_config good = {.split = STN_SPLIT_VAL,
-                                      .sampler = {.count = 10},
+                                      .sources = {{.dataset = dataset, .sampler = {.count = 10}}},
                                       .micro_batch = 1,
                                       .threads = 1,
                                       .depth = 2};
     struct data_loader *loader;
     struct data_loader_config bad = good;
     bad.threads = 0;
-    assert_int_equal(data_loader_create(dataset, &bad, &loader), STN_ERR_INVALID);
+    assert_int_equal(data_loader_create(&bad, &loader), STN_ERR_INVALID);
     support_expect_error("0 threads");
     bad = good;
-    bad.sampler.count = 51;
-    assert_int_equal(data_loader_create(dataset, &bad, &loader), STN_ERR_INTERNAL);
+    bad.sources[DATA_PUBLIC].sampler.count = 51;
+    assert_int_equal(data_loader_create(&bad, &loader), STN_ERR_INTERNAL);
     support_expect_error("order of 51");
-    assert_int_equal(data_loader_create(dataset, &good, &loader), STN_OK);
+    assert_int_equal(data_loader_create(&good, &loader), STN_OK);
     data_loader_destroy(loader);
     stn_dataset_close(dataset);
 }

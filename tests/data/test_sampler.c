@@ -6,6 +6,22 @@
 #include "data/sampler.h"
 #include "support.h"
 
+static uint64_t sample_at(const struct data_sampler *sampler, uint64_t epoch, uint64_t position)
+{
+    return data_sampler_at(sampler, epoch, position).sample;
+}
+
+// Of the sample's place in a pass.
+static uint64_t key_of(const struct data_sampler *sampler, uint64_t epoch, uint64_t pass,
+                       uint64_t sample)
+{
+    uint64_t position = pass * sampler->count;
+    while (sample_at(sampler, epoch, position) != sample) {
+        position++;
+    }
+    return data_sampler_at(sampler, epoch, position).key;
+}
+
 static void test_every_sample_once(void **state)
 {
     (void)state;
@@ -16,7 +32,7 @@ static void test_every_sample_once(void **state)
         assert_non_null(seen);
         for (uint64_t epoch = 0; epoch < 5; epoch++) {
             for (uint64_t position = 0; position < counts[i]; position++) {
-                uint64_t sample = data_sampler_at(&sampler, epoch, position);
+                uint64_t sample = sample_at(&sampler, epoch, position);
                 assert_true(sample < counts[i]);
                 assert_int_equal(seen[sample], epoch); // once in each epoch before
                 seen[sample]++;
@@ -33,10 +49,10 @@ static void test_orders_differ(void **state)
     b.seed = 2;
     int same_epoch = 0, same_seed = 0, in_place = 0;
     for (uint64_t position = 0; position < 1000; position++) {
-        uint64_t sample = data_sampler_at(&a, 0, position);
-        assert_int_equal(sample, data_sampler_at(&a, 0, position));
-        same_epoch += sample == data_sampler_at(&a, 1, position);
-        same_seed += sample == data_sampler_at(&b, 0, position);
+        uint64_t sample = sample_at(&a, 0, position);
+        assert_int_equal(sample, sample_at(&a, 0, position));
+        same_epoch += sample == sample_at(&a, 1, position);
+        same_seed += sample == sample_at(&b, 0, position);
         in_place += sample == position;
     }
     // Chance gives one of a thousand on average.
@@ -50,7 +66,7 @@ static void test_unshuffled_is_identity(void **state)
     (void)state;
     struct data_sampler sampler = {.seed = 1, .count = 10, .shuffled = false};
     for (uint64_t position = 0; position < 10; position++) {
-        assert_int_equal(data_sampler_at(&sampler, 3, position), position);
+        assert_int_equal(sample_at(&sampler, 3, position), position);
     }
 }
 
@@ -59,11 +75,34 @@ static void test_keys_differ_by_epoch_sample_and_seed(void **state)
     (void)state;
     struct data_sampler a = {.seed = 1, .count = 10, .shuffled = true}, b = a;
     b.seed = 2;
-    uint64_t key = data_sampler_key(&a, 0, 5);
-    assert_true(key == data_sampler_key(&a, 0, 5));
-    assert_true(key != data_sampler_key(&a, 1, 5));
-    assert_true(key != data_sampler_key(&a, 0, 6));
-    assert_true(key != data_sampler_key(&b, 0, 5));
+    uint64_t key = key_of(&a, 0, 0, 5);
+    assert_true(key == key_of(&a, 0, 0, 5));
+    assert_true(key != key_of(&a, 1, 0, 5));
+    assert_true(key != key_of(&a, 0, 1, 5));
+    assert_true(key != key_of(&a, 0, 0, 6));
+    assert_true(key != key_of(&b, 0, 0, 5));
+    a.shuffled = false; // a sample's randomness does not depend on when it comes
+    assert_true(key == key_of(&a, 0, 0, 5));
+}
+
+static void test_further_passes_have_their_own_order(void **state)
+{
+    (void)state;
+    struct data_sampler sampler = {.seed = 3, .count = 1000, .shuffled = true};
+    int as_before = 0, as_next_epoch = 0;
+    for (uint64_t pass = 0; pass < 4; pass++) {
+        uint8_t seen[1000] = {0};
+        for (uint64_t position = 0; position < 1000; position++) {
+            uint64_t sample = sample_at(&sampler, 7, pass * 1000 + position);
+            assert_int_equal(seen[sample]++, 0);
+            as_before += pass > 0 && sample == sample_at(&sampler, 7, (pass - 1) * 1000 + position);
+            as_next_epoch += pass > 0 && sample == sample_at(&sampler, 7 + pass, position);
+        }
+    }
+    assert_in_range(as_before, 0, 20);
+    assert_in_range(as_next_epoch, 0, 20);
+    sampler.shuffled = false;
+    assert_int_equal(sample_at(&sampler, 7, 2004), 4);
 }
 
 int main(void)
@@ -73,6 +112,7 @@ int main(void)
         cmocka_unit_test(test_orders_differ),
         cmocka_unit_test(test_unshuffled_is_identity),
         cmocka_unit_test(test_keys_differ_by_epoch_sample_and_seed),
+        cmocka_unit_test(test_further_passes_have_their_own_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

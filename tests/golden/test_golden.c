@@ -152,16 +152,17 @@ static void compare_kind(struct fixture *f, enum nn_tensor_kind kind, const floa
     }
 }
 
-// Single biases differ from the formula's: those that keep activations off the kinks.
-static void nudge_biases(struct fixture *f)
+// Single parameters differ from the formula's: those that keep activations off the kinks.
+static void nudge(struct fixture *f)
 {
-    const json_t *list = json_object_get(f->golden, "biases");
+    const json_t *list = json_object_get(f->golden, "nudged");
+    assert_true(json_is_array(list));
     for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *bias = json_array_get(list, i); // [name, index, value]
-        const struct nn_tensor *tensor = find_tensor(f->net, entry_name(bias));
-        size_t at = (size_t)entry_number(bias, 1);
+        const json_t *entry = json_array_get(list, i); // [name, index, value]
+        const struct nn_tensor *tensor = find_tensor(f->net, entry_name(entry));
+        size_t at = (size_t)entry_number(entry, 1);
         assert_true(at < tensor->count);
-        nn_net_parameters(f->net)[tensor->offset + at] = (float)entry_number(bias, 2);
+        nn_net_parameters(f->net)[tensor->offset + at] = (float)entry_number(entry, 2);
     }
     nn_net_weights_changed(f->net);
 }
@@ -191,7 +192,7 @@ static void setup_net(struct fixture *f, const struct scenario *scenario)
     assert_int_equal(kernel_create(scenario->backend, THREADS, &f->kernel), STN_OK);
     assert_int_equal(nn_net_create(f->kernel, &config, &f->net), STN_OK);
     formula_fill_net(f->net, f->seed);
-    nudge_biases(f);
+    nudge(f);
 
     size_t edge = (size_t)config.shape.image_size;
     size_t pixels = (size_t)f->batch * (size_t)config.shape.channels * edge * edge;
@@ -309,7 +310,9 @@ static int list_scenarios(struct scenario *scenarios)
     return count;
 }
 
-int main(void)
+// `test_golden [PATTERN]`: cases whose name matches, or those at small sizes, which even the
+// sanitizers get through in reasonable time.
+int main(int argc, char **argv)
 {
     static struct scenario scenarios[CASES_MAX];
     // cmocka skips the entries that stay empty.
@@ -322,6 +325,11 @@ int main(void)
     for (int i = 0; i < count; i++) {
         tests[i + 1] = (struct CMUnitTest){
             .name = scenarios[i].name, .test_func = test_case, .initial_state = &scenarios[i]};
+    }
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    } else {
+        cmocka_set_skip_filter(DEFAULT_SIZES);
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,7 +99,9 @@ const char *op_describe(const struct op_case *c)
     const struct kernel_shape s = v.x[0].shape;
     if (c->kind == OP_CONV)
         describe_window(&c->conv.window, more, sizeof more);
-    if (c->kind == OP_POOL)
+    if (c->kind == OP_POOL && c->pool.kind == KERNEL_POOL_ADAPTIVE)
+        snprintf(more, sizeof more, " → %d×%d", c->pool.out[0], c->pool.out[1]);
+    else if (c->kind == OP_POOL)
         describe_window(&c->pool.window, more, sizeof more);
     int used =
         snprintf(text, sizeof text, "%s%s %d×%d×%d×%d", v.name,

@@ -145,6 +145,9 @@ static void pool(void **state)
     d.window.size[0] = 6;
     assert_int_equal(kernel_pool_create(*state, &d, &op), STN_ERR_INVALID);
     check_line("does not fit");
+    d = (struct kernel_pool){.x = map(3, 5, 5), .kind = KERNEL_POOL_ADAPTIVE, .out = {7, 0}};
+    assert_int_equal(kernel_pool_create(*state, &d, &op), STN_ERR_INVALID);
+    check_line("output of 7×0");
 }
 
 static void batchnorm_and_dropout(void **state)

@@ -363,6 +363,21 @@ static void pool(void **state)
     }
 }
 
+static void adaptive_pool(void **state)
+{
+    NEED_ONEDNN(state);
+    static const int outs[][2] = {{7, 7}, {1, 3}, {16, 10}}; // fewer than the pixels, and more
+    for (size_t o = 0; o < sizeof outs / sizeof *outs; o++) {
+        for (int i = 0; i < CHANNELS_COUNT; i++) {
+            const struct kernel_pool d = {.x = op_map(3, CHANNELS[i], 13, 10),
+                                          .kind = KERNEL_POOL_ADAPTIVE,
+                                          .dx = i % 2 ? KERNEL_DX_ADD : KERNEL_DX_WRITE,
+                                          .out = {outs[o][0], outs[o][1]}};
+            check(state, &(struct op_case){OP_POOL, .pool = d});
+        }
+    }
+}
+
 // Plateaus, as after an activation: the first of equals gets the gradient.
 static void max_pool_ties(void **state)
 {
@@ -518,6 +533,7 @@ int main(void)
         cmocka_unit_test(activate),
         cmocka_unit_test(batchnorm_of_one_pixel),
         cmocka_unit_test(pool),
+        cmocka_unit_test(adaptive_pool),
         cmocka_unit_test(max_pool_ties),
         cmocka_unit_test(global_pool),
         cmocka_unit_test(fc),

@@ -166,15 +166,18 @@ static void pool(void **state)
 {
     const struct kernel_tensor x = op_map(2, 2, 7, 6);
     const struct kernel_window uneven = {{3, 2}, {2, 1}, {0, 1}, {1, 0}};
+    const struct kernel_window none = {0};
     const struct kernel_pool cases[] = {
-        {x, KERNEL_POOL_MAX, op_window(3, 3, 2, 1), false, KERNEL_DX_WRITE},
-        {x, KERNEL_POOL_MAX, op_window(2, 2, 2, 0), false, KERNEL_DX_ADD},
-        {x, KERNEL_POOL_MAX, uneven, false, KERNEL_DX_WRITE},
-        {x, KERNEL_POOL_AVERAGE, op_window(3, 3, 1, 1), false, KERNEL_DX_WRITE},
-        {x, KERNEL_POOL_AVERAGE, op_window(3, 3, 2, 1), true, KERNEL_DX_ADD},
-        {x, KERNEL_POOL_AVERAGE, uneven, false, KERNEL_DX_ADD},
-        {x, KERNEL_POOL_AVERAGE, uneven, true, KERNEL_DX_WRITE},
-        {x, KERNEL_POOL_AVERAGE, uneven, true, KERNEL_DX_NONE},
+        {x, KERNEL_POOL_MAX, op_window(3, 3, 2, 1), false, KERNEL_DX_WRITE, {0}},
+        {x, KERNEL_POOL_MAX, op_window(2, 2, 2, 0), false, KERNEL_DX_ADD, {0}},
+        {x, KERNEL_POOL_MAX, uneven, false, KERNEL_DX_WRITE, {0}},
+        {x, KERNEL_POOL_AVERAGE, op_window(3, 3, 1, 1), false, KERNEL_DX_WRITE, {0}},
+        {x, KERNEL_POOL_AVERAGE, op_window(3, 3, 2, 1), true, KERNEL_DX_ADD, {0}},
+        {x, KERNEL_POOL_AVERAGE, uneven, false, KERNEL_DX_ADD, {0}},
+        {x, KERNEL_POOL_AVERAGE, uneven, true, KERNEL_DX_WRITE, {0}},
+        {x, KERNEL_POOL_AVERAGE, uneven, true, KERNEL_DX_NONE, {0}},
+        {x, KERNEL_POOL_ADAPTIVE, none, false, KERNEL_DX_WRITE, {3, 4}},
+        {x, KERNEL_POOL_ADAPTIVE, none, false, KERNEL_DX_ADD, {9, 1}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check(state, (struct op_case){OP_POOL, .pool = cases[i]});

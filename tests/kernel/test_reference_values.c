@@ -184,6 +184,28 @@ static void average_pool_counts_padding_if_asked(void **state)
     }
 }
 
+// As PyTorch cuts a line: 5 pixels into 3 overlap, 2 pixels into 3 repeat.
+static void adaptive_pool_overlaps_and_repeats(void **state)
+{
+    const struct {
+        int w;
+        float x[5], y[3];
+    } lines[] = {
+        {5, {1, 3, 5, 9, 11}, {2, 17.0f / 3, 10}},
+        {2, {1, 3}, {1, 2, 3}},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        float y[3];
+        const struct kernel_pool d = {
+            .x = op_map(1, 1, 1, lines[i].w), .kind = KERNEL_POOL_ADAPTIVE, .out = {1, 3}};
+        struct kernel_op *op = create(state, (struct op_case){OP_POOL, .pool = d});
+        const struct kernel_io io = {.rows = 1, .x = (const float *[]){lines[i].x}, .y = y};
+        run_forward(op, &io);
+        expect(y, lines[i].y, 3);
+        kernel_op_destroy(op);
+    }
+}
+
 static void activations_keep_nan(void **state)
 {
     const float x[4] = {NAN, -1, 7, 3};
@@ -272,6 +294,7 @@ int main(void)
         cmocka_unit_test(batchnorm_of_rows_that_are_not_real),
         cmocka_unit_test(max_pool_ties_and_nan),
         cmocka_unit_test(average_pool_counts_padding_if_asked),
+        cmocka_unit_test(adaptive_pool_overlaps_and_repeats),
         cmocka_unit_test(activations_keep_nan),
         cmocka_unit_test(shuffle_by_hand),
         cmocka_unit_test(dropout_draws),

@@ -67,8 +67,12 @@ static void hear_saved(void *context, const char *path)
 static struct stn_train_observer hear(struct heard *heard)
 {
     *heard = (struct heard){0};
-    return (struct stn_train_observer){heard,      hear_start, hear_step,
-                                       hear_epoch, hear_eval,  hear_saved};
+    return (struct stn_train_observer){.context = heard,
+                                       .start = hear_start,
+                                       .step = hear_step,
+                                       .epoch = hear_epoch,
+                                       .eval = hear_eval,
+                                       .saved = hear_saved};
 }
 
 static void trains_and_tells(void **state)

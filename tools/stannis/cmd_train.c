@@ -10,6 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cluster/cluster.h"
+#include "comm/comm.h"
+#include "nodes.h"
 #include "report/events.h"
 #include "report/fanout.h"
 #include "report/format.h"
@@ -26,10 +29,12 @@ static const char default_out[] = "run";
 
 struct train_options {
     struct stn_train_config config;
-    int schedule, augment, progress;
+    struct nodes_options nodes;
+    int schedule, augment, progress, fill, wire;
     const char *report, *events;
     bool overwrite;
     bool stop_announced;
+    bool leads; // one node, or the first of several: it alone shows, saves and reports
 };
 
 #define HEADING(text)                                                                              \
@@ -63,7 +68,8 @@ static const struct base_option options[] = {
     ROW("epochs", INT, config.epochs, "N", "passes over the data", 1, 1000000, NULL),
     ROW("steps", INT64, config.steps, "N",
         "end after N steps if that comes first; by default no limit", 0, INFINITY, NULL),
-    ROW("batch", INT, config.batch, "N", "images a step", 1, 1000000, NULL),
+    ROW("batch", INT, config.batch, "N",
+        "images a step; by default 128, or what --split adds up to", 1, 1000000, NULL),
     ROW("micro-batch", INT, config.micro_batch, "N",
         "images computed at once; memory and BatchNorm depend on it; by default the network's", 1,
         4096, NULL),
@@ -94,6 +100,37 @@ static const struct base_option options[] = {
         NO_LIMITS),
     ROW("backend", TEXT, config.backend, "NAME",
         "onednn or reference; by default the best one built in", NO_LIMITS),
+
+    HEADING("On several nodes (or under mpirun or srun)"),
+    ROW("emulate", TEXT, nodes.emulate, "NODES",
+        "nodes of this machine with that many CPUs each, as host=1.0,csd*3=0.25", NO_LIMITS),
+    ROW("hosts", TEXT, nodes.hosts, "LIST",
+        "start on these hosts over ssh, as server:1,csd1,csd2 (HOST:NODES)", NO_LIMITS),
+    ROW("cluster", TEXT, nodes.cluster, "FILE",
+        "a YAML file of nodes: name, host, threads, cpus, memory, max_batch, private", NO_LIMITS),
+    ROW("split", TEXT, config.split, "LIST",
+        "micro-batches of a step for each node, as 12,4,4,4; by default in proportion to their "
+        "CPUs. Several splits, with ';' between, take turns",
+        NO_LIMITS),
+    ROW("private", TEXT, config.private_dirs, "LIST",
+        "NODE=DIR[,NODE=DIR…]: class folders that only this node reads; nothing of them is sent",
+        NO_LIMITS),
+    ROW("fill", CHOICE, fill, NULL,
+        "where private sets differ in size: more public data for nodes with less, or repeat "
+        "theirs",
+        0, 0, report_fill_names),
+    ROW("class-list", TEXT, config.class_list, "FILE",
+        "names of all classes, one a line, where the public data do not have them all", NO_LIMITS),
+    ROW("wire", CHOICE, wire, NULL, "how gradients travel; they are added up in fp32", 0, 0,
+        report_wire_names),
+    ROW("exact", FLAG, config.exact, NULL,
+        "add up micro-batches in float (as --wire fp16 does too): saves 8 bytes a parameter, but "
+        "then weights depend on the split in their last bits, and soon in more",
+        NO_LIMITS),
+    ROW("timeout", REAL, config.timeout, "SECONDS",
+        "a node that is silent for so long is lost, and the run ends", 1, 86400, NULL),
+    ROW("ssh", TEXT, nodes.ssh, "COMMAND", "what reaches other hosts instead of ssh", NO_LIMITS),
+    ROW("dry-run", FLAG, nodes.dry_run, NULL, "print the mpirun line and do nothing", NO_LIMITS),
 
     HEADING("What remains"),
     ROW("out", TEXT, config.out_dir, "DIR",
@@ -131,6 +168,8 @@ static const struct base_command command = {
     "  stannis train --net mobilenet_v2 --data folder:photos --image-size 128 --epochs 30 "
     "--augment full\n"
     "  stannis train --resume last\n"
+    "  stannis train --net mobilenet_v2 --data folder:photos --emulate host=1.0,csd*3=0.25\n"
+    "  mpirun -np 4 stannis train --net lenet --data fashion-mnist --split 5,1,1,1\n"
     "  stannis train --net lenet --data synthetic:1000 --steps 20 --progress json --out /tmp/try",
     options};
 
@@ -162,6 +201,8 @@ static void catch_signals(void)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGUSR1, &action,
+              NULL); // what our launcher sends: mpirun would not pass on the others
     // A reader of our output that goes away must not end the training.
     signal(SIGPIPE, SIG_IGN);
 }
@@ -263,7 +304,10 @@ static enum stn_status check_subject(const struct stn_train_config *config)
 static enum stn_status check_options(struct train_options *o, struct places *places)
 {
     enum stn_status status = check_subject(&o->config);
-    if (status == STN_OK) {
+    if (status == STN_OK && o->nodes.dry_run && !nodes_wanted(&o->nodes)) {
+        status = stn_fail(STN_ERR_INVALID, "--dry-run needs --emulate, --hosts or --cluster");
+    }
+    if (status == STN_OK && o->leads) {
         status = o->config.resume ? settle_resume(o, places) : check_out_dir(o);
     }
     if (status == STN_OK && o->report) {
@@ -316,6 +360,9 @@ static enum stn_status start_progress(struct watchers *w, enum progress_mode mod
 
 static enum stn_status start_watching(struct watchers *w, const struct train_options *o)
 {
+    if (!o->leads) {
+        return STN_OK;
+    }
     enum stn_status status = report_create(&w->report);
     if (status != STN_OK) {
         return status;
@@ -387,7 +434,7 @@ static enum stn_status train(struct train_options *o)
     struct stn_train_observer observer = report_fanout_observer(&watchers.fanout);
     struct stn_train_result result = {0};
     status = stn_train_run(&o->config, &observer, &result);
-    if (status != STN_OK && status != STN_ERR_INTERRUPTED) {
+    if (!o->leads || (status != STN_OK && status != STN_ERR_INTERRUPTED)) {
         goto out_stop;
     }
     enum stn_status written = write_reports(&watchers, o, status, &result);
@@ -403,24 +450,75 @@ out_stop:
     return status;
 }
 
-static enum stn_status run(int argc, char **argv)
+// This process is a node. Only the first needs the cluster file; it tells the others.
+static enum stn_status train_as_node(struct train_options *o)
+{
+    char *text = NULL;
+    enum stn_status status = STN_OK;
+    if (o->leads && nodes_wanted(&o->nodes)) {
+        struct cluster cluster;
+        status = nodes_read(&o->nodes, &cluster);
+        if (status == STN_OK) {
+            status = cluster_format(&cluster, &text);
+        }
+        cluster_fini(&cluster);
+    }
+    o->config.cluster = text;
+    if (status == STN_OK) {
+        status = train(o);
+    }
+    free(text);
+    return status;
+}
+
+static struct train_options defaults(void)
 {
     struct train_options o = {.config = stn_train_defaults(), .progress = PROGRESS_AUTO};
     o.config.out_dir = default_out;
+    o.config.batch = 0; // told apart from what a user says
     o.schedule = (int)o.config.schedule;
     o.augment = (int)o.config.augment;
+    return o;
+}
+
+static void settle_choices(struct train_options *o)
+{
+    struct stn_train_config *config = &o->config;
+    config->schedule = (enum stn_schedule)o->schedule;
+    config->augment = (enum stn_augment)o->augment;
+    config->fill = (enum stn_fill)o->fill;
+    config->wire = (enum stn_wire)o->wire;
+    config->data.seed = config->seed;
+    if (config->batch == 0 && !config->split) {
+        config->batch = stn_train_defaults().batch;
+    }
+}
+
+static enum stn_status run(int argc, char **argv)
+{
+    struct train_options o = defaults();
     struct base_option_result result;
     bool done;
+    char **whole = verb_copy_arguments(argc, argv); // parsing reorders them
+    if (!whole) {
+        return stn_fail(STN_ERR_NO_MEMORY, "no memory for %d arguments", argc);
+    }
     enum stn_status status = verb_parse(&command, argc, argv, &o, &result, &done);
     if (status != STN_OK || done) {
-        return status;
+        goto out_arguments;
     }
-    o.config.schedule = (enum stn_schedule)o.schedule;
-    o.config.augment = (enum stn_augment)o.augment;
-    o.config.data.seed = o.config.seed;
+    settle_choices(&o);
+    struct comm_launch launch = comm_launch_detect();
+    o.leads = launch.rank == 0;
     struct places places;
     status = check_options(&o, &places);
-    return status == STN_OK ? train(&o) : status;
+    if (status == STN_OK) {
+        bool start_nodes = !launch.launched && nodes_wanted(&o.nodes);
+        status = start_nodes ? nodes_launch(&o.nodes, whole, o.config.timeout) : train_as_node(&o);
+    }
+out_arguments:
+    free(whole);
+    return status;
 }
 
 const struct verb verb_train = {&command, run, true};

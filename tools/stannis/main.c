@@ -8,11 +8,14 @@
 #include <unistd.h>
 
 #include "base/option.h"
+#include "comm/comm.h"
+#include "emulate/emulate.h"
+#include "launch/launch.h"
 #include "stannis/stannis.h"
 #include "verb.h"
 
-static const struct verb *const verbs[] = {&verb_train, &verb_eval, &verb_predict, &verb_bench,
-                                           &verb_models};
+static const struct verb *const verbs[] = {&verb_train, &verb_eval,   &verb_predict,
+                                           &verb_bench, &verb_models, &verb_emulate};
 enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]) };
 
 static void print_help(void)
@@ -81,6 +84,15 @@ static void start_with_short_spins(char **argv)
     }
 }
 
+// As one of several nodes: bound to the launcher, and in our share of the CPUs before there are
+// threads. Nothing of it outside of a launcher.
+static enum stn_status take_place(void)
+{
+    struct comm_launch launch = comm_launch_detect();
+    launch_attach();
+    return launch.launched ? emulate_join(launch.rank) : STN_OK;
+}
+
 static enum stn_status dispatch(int argc, char **argv)
 {
     if (argc < 2) {
@@ -102,7 +114,8 @@ static enum stn_status dispatch(int argc, char **argv)
     if (verb->computes) {
         start_with_short_spins(argv);
     }
-    return verb->run(argc - 1, argv + 1);
+    enum stn_status status = take_place();
+    return status == STN_OK ? verb->run(argc - 1, argv + 1) : status;
 }
 
 int main(int argc, char **argv)

@@ -3,6 +3,7 @@
 #include "verb.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "stannis/model.h"
 
@@ -17,6 +18,17 @@ enum stn_status verb_parse(const struct base_command *command, int argc, char **
         base_option_help(command, target, stdout);
     }
     return status;
+}
+
+char **verb_copy_arguments(int argc, char **argv)
+{
+    static char program[] = "stannis";
+    char **copy = calloc((size_t)argc + 2, sizeof(*copy));
+    if (copy) {
+        copy[0] = program;
+        memcpy(copy + 1, argv, (size_t)argc * sizeof(*copy));
+    }
+    return copy;
 }
 
 enum stn_status verb_require(const struct base_command *command, const char *option,

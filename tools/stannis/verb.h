@@ -16,12 +16,15 @@ struct verb {
     bool computes; // with a team of threads
 };
 
-extern const struct verb verb_train, verb_eval, verb_predict, verb_bench, verb_models;
+extern const struct verb verb_train, verb_eval, verb_predict, verb_bench, verb_models, verb_emulate;
 
 // Parses into `target` or, for --help, prints the help and sets *done.
 STN_MUST_CHECK enum stn_status verb_parse(const struct base_command *command, int argc, char **argv,
                                           void *target, struct base_option_result *result,
                                           bool *done);
+// A program's whole line (its name, then the verb's argv), NULL at the end, as it was before
+// parsing; to be freed. The texts are borrowed. NULL when memory is out.
+char **verb_copy_arguments(int argc, char **argv);
 // Fails with one line when a needed option is missing.
 STN_MUST_CHECK enum stn_status verb_require(const struct base_command *command, const char *option,
                                             const char *value, const char *example);

@@ -83,8 +83,7 @@ enum stn_status onednn_pool_create(void *engine, const struct kernel_pool *d,
     if (!pool) {
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for a pooling");
     }
-    struct kernel_tensor y = {kernel_window_output(d->x.shape, d->window, d->x.shape.c),
-                              d->x.layout};
+    struct kernel_tensor y = {kernel_pool_output(d), d->x.layout};
     pool->engine = engine;
     pool->desc = *d;
     pool->x = onednn_chunks_of(d->x);
@@ -95,7 +94,8 @@ enum stn_status onednn_pool_create(void *engine, const struct kernel_pool *d,
                                       .oh = y.shape.h,
                                       .ow = y.shape.w,
                                       .window = d->window,
-                                      .count_padding = d->count_padding};
+                                      .count_padding = d->count_padding,
+                                      .adaptive = d->kind == KERNEL_POOL_ADAPTIVE};
     pool->op = (struct kernel_op){
         .calls = &pool_calls,
         .traits =

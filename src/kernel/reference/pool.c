@@ -15,8 +15,17 @@ struct box {
     int h[2], w[2]; // begin, end
 };
 
+static struct box adaptive_window_at(const struct pool *p, int oh, int ow)
+{
+    const struct kernel_shape x = p->x, y = p->y;
+    return (struct box){{oh * x.h / y.h, ((oh + 1) * x.h + y.h - 1) / y.h},
+                        {ow * x.w / y.w, ((ow + 1) * x.w + y.w - 1) / y.w}};
+}
+
 static struct box window_at(const struct pool *p, int oh, int ow)
 {
+    if (p->d.kind == KERNEL_POOL_ADAPTIVE)
+        return adaptive_window_at(p, oh, ow);
     const struct kernel_window w = p->d.window;
     const int top = oh * w.stride[0] - w.pad_before[0], bottom = top + w.size[0];
     const int left = ow * w.stride[1] - w.pad_before[1], right = left + w.size[1];
@@ -152,7 +161,7 @@ enum stn_status reference_pool(void *engine, const struct kernel_pool *d, struct
     if (status)
         return status;
     const bool max = d->kind == KERNEL_POOL_MAX;
-    const struct kernel_shape y = kernel_window_output(d->x.shape, d->window, d->x.shape.c);
+    const struct kernel_shape y = kernel_pool_output(d);
     struct pool *p = reference_op_create(sizeof *p, max ? "max_pool" : "average_pool", &calls,
                                          (struct kernel_tensor){y, KERNEL_NCHW});
     if (!p)

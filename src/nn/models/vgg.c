@@ -14,8 +14,8 @@ static const int layers[LAYERS] = {
     512, 512, 512,  POOL,
 };
 
-// The dense layers take 7×7 maps, or smaller ones as they are.
-enum { MAP_LARGEST = 7 };
+// What the dense layers take; the map of a 224 px image.
+enum { MAP = 7 };
 
 static nn_value features(struct nn_graph *g, nn_value x, bool batchnorm)
 {
@@ -40,11 +40,7 @@ static nn_value features(struct nn_graph *g, nn_value x, bool batchnorm)
 
 static nn_value build(struct nn_graph *g, nn_value x, int classes, bool batchnorm)
 {
-    x = features(g, x, batchnorm);
-    int overhang = nn_shape(g, x).h - MAP_LARGEST;
-    if (overhang > 0) {
-        x = nn_average_pool(g, x, (struct nn_pool){.size = overhang + 1, .stride = 1});
-    }
+    x = nn_adaptive_pool(g, features(g, x, batchnorm), MAP);
     x = nn_dropout(g, nn_fc(g, "classifier.0", x, 4096, KERNEL_RELU), 0.5F);
     x = nn_dropout(g, nn_fc(g, "classifier.3", x, 4096, KERNEL_RELU), 0.5F);
     return nn_fc(g, "classifier.6", x, classes, KERNEL_LINEAR);
@@ -60,8 +56,7 @@ static nn_value build_batchnorm(struct nn_graph *g, nn_value x, int classes)
     return build(g, x, classes, true);
 }
 
-static const char small_input_note[] =
-    "first pooling left out; at any size the dense layers take what is left, at most 7×7";
+static const char small_input_note[] = "first pooling left out";
 
 const struct nn_model nn_model_vgg16 = {
     .info = {.name = "vgg16",

@@ -21,6 +21,20 @@ SIMD_INLINE struct taps taps_at(const struct simd_plane *g, int oy, int ox)
     return t;
 }
 
+// Windows of different sizes, all inside.
+SIMD_INLINE struct taps adaptive_taps_at(const struct simd_plane *g, int oy, int ox)
+{
+    struct taps t = {.top = oy * g->h / g->oh, .left = ox * g->w / g->ow};
+    t.last[0] = ((oy + 1) * g->h + g->oh - 1) / g->oh - t.top;
+    t.last[1] = ((ox + 1) * g->w + g->ow - 1) / g->ow - t.left;
+    return t;
+}
+
+SIMD_INLINE struct taps average_taps_at(const struct simd_plane *g, int oy, int ox)
+{
+    return g->adaptive ? adaptive_taps_at(g, oy, ox) : taps_at(g, oy, ox);
+}
+
 SIMD_INLINE size_t tap_offset(const struct simd_plane *g, const struct taps *t, int ky, int kx)
 {
     return ((size_t)(t->top + ky) * (size_t)g->w + (size_t)(t->left + kx)) * SIMD_BLOCK;
@@ -123,7 +137,7 @@ void SIMD_NAME(average_pool)(const struct simd_plane *g, const float *x, float *
 {
     for (int oy = 0; oy < g->oh; oy++) {
         for (int ox = 0; ox < g->ow; ox++, y += SIMD_BLOCK) {
-            struct taps t = taps_at(g, oy, ox);
+            struct taps t = average_taps_at(g, oy, ox);
             vec sum = zero();
             for (int ky = t.first[0]; ky < t.last[0]; ky++) {
                 for (int kx = t.first[1]; kx < t.last[1]; kx++) {
@@ -139,7 +153,7 @@ void SIMD_NAME(average_pool_gradient)(const struct simd_plane *g, const float *d
 {
     for (int oy = 0; oy < g->oh; oy++) {
         for (int ox = 0; ox < g->ow; ox++, dy += SIMD_BLOCK) {
-            struct taps t = taps_at(g, oy, ox);
+            struct taps t = average_taps_at(g, oy, ox);
             vec share = load(dy) * tap_share(g, &t);
             for (int ky = t.first[0]; ky < t.last[0]; ky++) {
                 for (int kx = t.first[1]; kx < t.last[1]; kx++) {

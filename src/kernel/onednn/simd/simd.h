@@ -32,6 +32,7 @@ struct simd_plane {
     int h, w, oh, ow;
     struct kernel_window window;
     bool count_padding;
+    bool adaptive; // averages over oh × ow even parts; no window
 };
 
 // Widest depthwise kernel.

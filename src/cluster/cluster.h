@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which nodes there are: read from a cluster file (YAML), --emulate or --hosts. Says nothing about
+// how fast they are. Pure but for cluster_load.
+//
+//     nodes:
+//       - name: host            # default: the host's name
+//         host: server1         # default: this machine
+//         threads: 8            # default: what affinity and quota allow
+//         cpus: 1.0             # emulate: confine to that many CPUs
+//         memory: 4G
+//         max_batch: 256
+//         private: /data/clinicA
+#ifndef CLUSTER_CLUSTER_H
+#define CLUSTER_CLUSTER_H
+
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "stannis/status.h"
+
+struct cluster_node {
+    const char *name;
+    const char *host;        // NULL: this machine
+    int threads;             // 0: what affinity and quota allow
+    double cpus;             // share of this machine to be confined to; 0: not confined
+    size_t memory;           // bytes; 0: the cgroup's limit or physical memory
+    int max_batch;           // samples a step at most; 0: no limit
+    const char *private_dir; // NULL: none
+};
+
+struct cluster {
+    struct cluster_node *nodes; // in rank order
+    int count;
+    struct base_arena arena; // keeps the texts
+};
+
+void cluster_fini(struct cluster *cluster);
+
+// "host=1.0,csd*3=0.25": nodes host, csd.0, csd.1, csd.2.
+STN_MUST_CHECK enum stn_status cluster_parse_emulate(const char *text, struct cluster *out);
+// "server:2,csd1,csd2": hosts with the number of nodes on each (1).
+STN_MUST_CHECK enum stn_status cluster_parse_hosts(const char *text, struct cluster *out);
+STN_MUST_CHECK enum stn_status cluster_load(const char *path, struct cluster *out);
+// `label` stands for the file in messages: "label:LINE: …".
+STN_MUST_CHECK enum stn_status cluster_parse_yaml(const char *text, size_t bytes, const char *label,
+                                                  struct cluster *out);
+// The same as a cluster file, to be freed; parsing it again gives an equal cluster.
+STN_MUST_CHECK enum stn_status cluster_format(const struct cluster *cluster, char **out);
+// "csd.1=/data/clinicA": that node's private data.
+STN_MUST_CHECK enum stn_status cluster_set_private(struct cluster *cluster, const char *text);
+// By name; −1: there is none.
+int cluster_find(const struct cluster *cluster, const char *name);
+
+#endif

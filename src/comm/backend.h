@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// For implementers: what carries messages between nodes. Non-blocking, nothing more: waiting, order
+// of jobs, signs of life and counting are comm's.
+//
+// A transport is used by one thread, the node's communication thread, from the first message to
+// the last; opened and closed by the thread that owns the node.
+#ifndef COMM_BACKEND_H
+#define COMM_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "comm/comm.h"
+#include "stannis/status.h"
+
+// Tags beyond those of callers.
+enum { COMM_TAG_MAX = 1000, COMM_TAG_COLLECTIVE, COMM_TAG_LIFE };
+
+struct comm_transport {
+    const struct comm_transport_ops *ops;
+    int rank, size;
+};
+
+struct comm_transport_ops {
+    // Begin: *request, the transport's own, stands for the transfer, whose buffer
+    // is borrowed until `test` has said that it is done. Messages between two nodes with the same
+    // tag arrive in the order sent.
+    enum stn_status (*send)(struct comm_transport *transport, int peer, int tag, const void *data,
+                            size_t bytes, void **request);
+    enum stn_status (*receive)(struct comm_transport *transport, int peer, int tag, void *data,
+                               size_t bytes, void **request);
+    // Once done, the request is no more. Every call also moves other transfers on.
+    enum stn_status (*test)(struct comm_transport *transport, void **request, bool *done);
+    // Whether the node is known to have ended: for transports that can tell. May be NULL.
+    bool (*is_gone)(struct comm_transport *transport, int peer);
+    // A node was lost: open transfers are given up, and their buffers free again. May be NULL where
+    // nothing moves unless the transport is called.
+    void (*give_up)(struct comm_transport *transport);
+    // `lost`: a node was lost; do not wait for anybody.
+    void (*close)(struct comm_transport *transport, bool lost);
+};
+
+// One node of the cluster that the launcher started. Call once in a process.
+STN_MUST_CHECK enum stn_status comm_mpi_open(struct comm_transport **out);
+enum { COMM_LOOPBACK_MAX = 32 };
+// `size` transports (COMM_LOOPBACK_MAX at most) that share memory; the last one closed frees it.
+STN_MUST_CHECK enum stn_status comm_loopback_open(int size, struct comm_transport *out[]);
+
+// Faults of a loopback node, for tests: it stands still, as after SIGSTOP, or its process is gone. For
+// itself the node is then lost, so that it can be closed.
+enum comm_loopback_fault { COMM_LOOPBACK_STOPPED, COMM_LOOPBACK_GONE };
+void comm_loopback_break(struct comm *node, enum comm_loopback_fault fault);
+
+#endif

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// One node's end of the cluster: who takes part, messages between nodes, and noticing who is gone.
+//
+// Each node has one communication thread. It alone talks to the transport (MPI, or memory between
+// threads in tests), works off jobs in the order they were submitted, and sends signs of life also
+// while a job waits. Waiting sleeps; it never spins. Nodes submit the same jobs in the same order,
+// so a job may wait for other nodes without a deadlock.
+//
+//     comm_open → collectives and jobs … → comm_close
+//
+// When a node stays silent for the time-out, or its process is gone, every wait on every node ends
+// with ERR_NODE_LOST; the lowest living node has logged the one line that names the lost node, its
+// step and what it did last. Nothing can be sent after that.
+//
+// Threads: comm_submit, comm_wait, the collectives and comm_set_phase belong to one thread of the
+// node; comm_send and its like to the job functions, which run on the communication thread.
+#ifndef COMM_COMM_H
+#define COMM_COMM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stannis/status.h"
+
+struct comm;
+
+// What bytes are for. There is no kind for samples: no message carries one.
+enum comm_kind { COMM_GRADIENTS, COMM_STATISTICS, COMM_CONTROL, COMM_KINDS };
+
+enum { COMM_NAME_BYTES = 64 };
+
+struct comm_traffic {
+    int64_t sent_bytes[COMM_KINDS];
+};
+
+// ---- opening ------------------------------------------------------------------------------------
+
+// What a launcher (mpirun, srun) tells its processes through the environment, before any MPI call.
+struct comm_launch {
+    bool launched; // by one, with more than one process or not
+    int rank, size;
+    int local_size; // processes of this job on this machine; 1 when unknown
+};
+struct comm_launch comm_launch_detect(void);
+
+// Connects to the nodes the launcher started; without one, a cluster of this node alone, which
+// needs no thread and sends nothing. Call once, from the main thread.
+STN_MUST_CHECK enum stn_status comm_open(double timeout_seconds, struct comm **out);
+// After a loss the transport is not shut down (that would wait for the dead): the process should
+// end, and the launcher ends the others. NULL is fine.
+void comm_close(struct comm *comm);
+
+// This node cannot go on: whoever waits for it ends with ERR_NODE_LOST, and so do its own jobs then.
+// comm_close does the same; for callers that must wait for their jobs before.
+void comm_abandon(struct comm *comm);
+
+// `size` nodes in this process, each to be used by a thread of its own: for tests.
+STN_MUST_CHECK enum stn_status comm_loopback_create(int size, double timeout_seconds,
+                                                    struct comm *nodes[]);
+
+int comm_rank(const struct comm *comm);
+int comm_size(const struct comm *comm);
+// Texts for messages: node `rank` is called so. Until named, nodes are "node 0", "node 1", …
+void comm_set_name(struct comm *comm, int rank, const char *name);
+const char *comm_name(const struct comm *comm, int rank);
+// What this node is doing, for the line that names it if it is lost. `phase` is a literal.
+void comm_set_phase(struct comm *comm, int64_t step, const char *phase);
+struct comm_traffic comm_traffic(const struct comm *comm);
+// Processor time that the communication thread has used.
+double comm_processor_seconds(const struct comm *comm);
+// The node that was lost, or −1.
+int comm_lost(const struct comm *comm);
+
+// ---- collectives: every node calls, and waits -----------------------------------------------------
+
+STN_MUST_CHECK enum stn_status comm_broadcast(struct comm *comm, enum comm_kind kind, int root,
+                                              void *data, size_t bytes);
+// `all` is [size][bytes], in rank order, and may be NULL on the others.
+STN_MUST_CHECK enum stn_status comm_gather(struct comm *comm, enum comm_kind kind, int root,
+                                           const void *own, size_t bytes, void *all);
+STN_MUST_CHECK enum stn_status comm_all_gather(struct comm *comm, enum comm_kind kind,
+                                               const void *own, size_t bytes, void *all);
+
+// ---- jobs on the communication thread -------------------------------------------------------------
+
+// Part of a caller's own struct; zeroed before it is first submitted; free again once waited for.
+struct comm_job {
+    enum stn_status (*run)(struct comm *comm, struct comm_job *job);
+    enum stn_status status;
+    bool done;
+    struct comm_job *next;
+};
+
+void comm_submit(struct comm *comm, struct comm_job *job);
+STN_MUST_CHECK enum stn_status comm_wait(struct comm *comm, struct comm_job *job);
+bool comm_is_done(struct comm *comm, struct comm_job *job); // without waiting
+
+// A transfer under way; the buffer is borrowed until it is finished.
+struct comm_transfer {
+    void *request; // the transport's
+    int peer;
+};
+
+// Messages between two nodes arrive in the order sent, per tag (0 … 1000).
+STN_MUST_CHECK enum stn_status comm_send_begin(struct comm *comm, int peer, int tag,
+                                               enum comm_kind kind, const void *data, size_t bytes,
+                                               struct comm_transfer *out);
+STN_MUST_CHECK enum stn_status comm_receive_begin(struct comm *comm, int peer, int tag, void *data,
+                                                  size_t bytes, struct comm_transfer *out);
+STN_MUST_CHECK enum stn_status comm_transfer_finish(struct comm *comm,
+                                                    struct comm_transfer *transfer);
+// Without waiting; once done, it is finished.
+STN_MUST_CHECK enum stn_status comm_transfer_test(struct comm *comm, struct comm_transfer *transfer,
+                                                  bool *done);
+// Begin and finish.
+STN_MUST_CHECK enum stn_status comm_send(struct comm *comm, int peer, int tag, enum comm_kind kind,
+                                         const void *data, size_t bytes);
+STN_MUST_CHECK enum stn_status comm_receive(struct comm *comm, int peer, int tag, void *data,
+                                            size_t bytes);
+
+#endif

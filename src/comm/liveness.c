@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signs of life: every node tells node 0 what it does, and node 0 everyone, a few times within the
+// time-out. Node 0 notices who is silent, the others whether node 0 is; the end of a process on the
+// own machine (process.c) is noticed at once. Who notices tells the lowest living node, which writes
+// the line and tells everyone. The communication thread speaks, so a node that computes for minutes
+// lives.
+//
+// Silence counts only while we were awake ourselves: who was stopped accuses nobody on waking.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "comm/node.h"
+
+static const int64_t look_ns = 10000000;           // between looks for signs of others
+static const int64_t news_ns = 100000000;          // between signs when there is much news
+static const int64_t interval_max_ns = 2000000000; // between signs when there is none
+static const int64_t left_grace_ns = 1000000000; // what a node sent before it left is here by then
+static const int64_t report_ns = 1000000000;     // for another node to report a loss
+enum { INTERVALS_IN_TIMEOUT = 6 };
+
+static int64_t interval_ns(const struct comm *comm)
+{
+    int64_t interval = comm->timeout_ns / INTERVALS_IN_TIMEOUT;
+    return interval < interval_max_ns ? interval : interval_max_ns;
+}
+
+static bool is_watched(const struct comm *comm, int peer)
+{
+    return peer != comm->rank && (comm->rank == 0 || peer == 0);
+}
+
+// ---- losing a node ------------------------------------------------------------------------------
+
+// The lowest living node, but for `lost`.
+static int reporter(struct comm *comm, int lost)
+{
+    for (int i = 0; i < comm->rank; i++) {
+        if (i != lost && !comm_process_is_gone(comm, i)) {
+            return i;
+        }
+    }
+    return comm->rank;
+}
+
+static void report(struct comm *comm, int lost, enum comm_loss loss)
+{
+    const struct comm_sign *last = &comm->peers[lost].last;
+    char where[COMM_PHASE_BYTES + 48] = "", why[64];
+    if (last->phase[0]) {
+        snprintf(where, sizeof(where), " in step %" PRId64 " while %s", last->step, last->phase);
+    }
+    switch (loss) {
+    case COMM_LOSS_SILENT:
+        snprintf(why, sizeof(why), "no sign of life for %g s", (double)comm->timeout_ns * 1e-9);
+        break;
+    case COMM_LOSS_GONE: snprintf(why, sizeof(why), "its process is gone"); break;
+    case COMM_LOSS_LEFT: snprintf(why, sizeof(why), "it ended early"); break;
+    }
+    char name[COMM_NAME_BYTES];
+    pthread_mutex_lock(&comm->mutex);
+    memcpy(name, comm->names[lost], sizeof(name));
+    pthread_mutex_unlock(&comm->mutex);
+    const char *what = strncmp(name, "node ", 5) == 0 ? "" : "node "; // until named
+    enum stn_status status =
+        stn_fail(STN_ERR_NODE_LOST, "%s%s was lost%s: %s", what, name, where, why);
+    (void)status; // every wait returns it
+}
+
+// Nobody waits for these to arrive, so `sign` must stay as it is from then on.
+static void notify(struct comm *comm, int peer, const struct comm_sign *sign)
+{
+    void *request;
+    enum stn_status status = comm->transport->ops->send(comm->transport, peer, COMM_TAG_LIFE, sign,
+                                                        sizeof(*sign), &request);
+    (void)status;
+}
+
+static void lost_now(struct comm *comm, int lost)
+{
+    if (comm->transport->ops->give_up) {
+        comm->transport->ops->give_up(comm->transport);
+    }
+    atomic_store(&comm->lost, lost);
+}
+
+// Not ours to report: who is to do it learns of it, and has time to. mpirun ends everybody at once
+// when a second process ends, so nobody leaves before the line is written.
+static void suspect(struct comm *comm, int lost, enum comm_loss loss, int first)
+{
+    if (comm->suspected_ns == 0) {
+        comm->suspected_ns = base_clock_ns();
+        comm->suspicion = (struct comm_sign){
+            .kind = COMM_SIGN_LOST, .lost = lost, .loss = (int32_t)loss, .reported = false};
+        notify(comm, first, &comm->suspicion);
+    } else if (base_clock_ns() - comm->suspected_ns > report_ns) {
+        lost_now(comm, lost);
+    }
+}
+
+// Called again and again while the reason lasts.
+static void lose(struct comm *comm, int lost, enum comm_loss loss, bool reported)
+{
+    if (atomic_load(&comm->lost) >= 0) {
+        return;
+    }
+    int first = reporter(comm, lost);
+    if (reported) {
+        lost_now(comm, lost);
+    } else if (first != comm->rank) {
+        suspect(comm, lost, loss, first);
+    } else {
+        report(comm, lost, loss);
+        comm->notice = (struct comm_sign){
+            .kind = COMM_SIGN_LOST, .lost = lost, .loss = (int32_t)loss, .reported = true};
+        for (int i = 0; i < comm->size; i++) {
+            if (i != comm->rank) {
+                notify(comm, i, &comm->notice);
+            }
+        }
+        lost_now(comm, lost);
+    }
+}
+
+// ---- signs --------------------------------------------------------------------------------------
+
+static void listen_to(struct comm *comm, int rank)
+{
+    struct comm_peer *peer = &comm->peers[rank];
+    enum stn_status status =
+        comm->transport->ops->receive(comm->transport, rank, COMM_TAG_LIFE, &peer->incoming,
+                                      sizeof(peer->incoming), &peer->receive);
+    if (status != STN_OK) {
+        lose(comm, rank, COMM_LOSS_GONE, false);
+    }
+}
+
+static void take(struct comm *comm, int rank)
+{
+    struct comm_peer *peer = &comm->peers[rank];
+    const struct comm_sign *sign = &peer->incoming;
+    peer->silent_ns = 0;
+    switch ((enum comm_sign_kind)sign->kind) {
+    case COMM_SIGN_LOST: lose(comm, sign->lost, (enum comm_loss)sign->loss, sign->reported); return;
+    case COMM_SIGN_LEAVING: peer->left_ns = peer->left_ns ? peer->left_ns : base_clock_ns(); break;
+    case COMM_SIGN_ALIVE: break;
+    }
+    peer->last = *sign;
+    peer->last.phase[COMM_PHASE_BYTES - 1] = 0;
+}
+
+// Takes what has come from that node.
+static void look(struct comm *comm, int rank)
+{
+    struct comm_transport *transport = comm->transport;
+    bool done = true;
+    while (done && atomic_load(&comm->lost) < 0) {
+        if (transport->ops->test(transport, &comm->peers[rank].receive, &done) != STN_OK) {
+            lose(comm, rank, COMM_LOSS_GONE, false);
+            return;
+        }
+        if (done) {
+            take(comm, rank);
+            listen_to(comm, rank);
+        }
+    }
+}
+
+static void fill(struct comm *comm, struct comm_sign *sign)
+{
+    memset(sign, 0, sizeof(*sign));
+    sign->kind = atomic_load(&comm->leaving) ? COMM_SIGN_LEAVING : COMM_SIGN_ALIVE;
+    pthread_mutex_lock(&comm->mutex);
+    sign->step = comm->step;
+    snprintf(sign->phase, sizeof(sign->phase), "%s", comm->phase ? comm->phase : "");
+    pthread_mutex_unlock(&comm->mutex);
+}
+
+// Skips a node that has not taken the last sign yet.
+static void speak_to(struct comm *comm, int rank)
+{
+    struct comm_transport *transport = comm->transport;
+    struct comm_peer *peer = &comm->peers[rank];
+    bool done = true;
+    enum stn_status status =
+        peer->sending ? transport->ops->test(transport, &peer->send, &done) : STN_OK;
+    if (status == STN_OK && done) {
+        fill(comm, &peer->outgoing);
+        peer->told_leaving = peer->outgoing.kind == COMM_SIGN_LEAVING;
+        status = transport->ops->send(transport, rank, COMM_TAG_LIFE, &peer->outgoing,
+                                      sizeof(peer->outgoing), &peer->send);
+        peer->sending = true;
+        atomic_fetch_add_explicit(&comm->sent_bytes[COMM_CONTROL],
+                                  (long long)sizeof(peer->outgoing), memory_order_relaxed);
+    }
+    if (status != STN_OK) {
+        lose(comm, rank, COMM_LOSS_GONE, false);
+    }
+}
+
+// That this node leaves is said to everyone at once; the rest when it is due.
+static void speak(struct comm *comm, int64_t now_ns)
+{
+    int64_t since_ns = now_ns - comm->spoke_ns;
+    bool due = since_ns >= interval_ns(comm) ||
+               (since_ns >= news_ns && atomic_exchange(&comm->news, false));
+    bool leaving = atomic_load(&comm->leaving);
+    for (int i = 0; i < comm->size; i++) {
+        bool untold = leaving && !comm->peers[i].told_leaving;
+        if (i != comm->rank && ((due && is_watched(comm, i)) || untold)) {
+            speak_to(comm, i);
+        }
+    }
+    if (due) {
+        comm->spoke_ns = now_ns;
+    }
+}
+
+static void check_processes(struct comm *comm)
+{
+    for (int i = 0; i < comm->size; i++) {
+        if (i != comm->rank && comm_process_is_gone(comm, i)) {
+            lose(comm, i, COMM_LOSS_GONE, false);
+        }
+    }
+}
+
+static void check_silence(struct comm *comm, int64_t passed_ns)
+{
+    int64_t awake_ns = passed_ns < interval_ns(comm) ? passed_ns : interval_ns(comm);
+    for (int i = 0; i < comm->size; i++) {
+        if (is_watched(comm, i)) {
+            comm->peers[i].silent_ns += awake_ns;
+            if (comm->peers[i].silent_ns > comm->timeout_ns) {
+                lose(comm, i, COMM_LOSS_SILENT, false);
+            }
+        }
+    }
+}
+
+enum stn_status comm_liveness_tick(struct comm *comm)
+{
+    int64_t now_ns = base_clock_ns(), passed_ns = now_ns - comm->looked_ns;
+    bool due = passed_ns >= look_ns || comm->alarm;
+    if (comm->listening && atomic_load(&comm->lost) < 0 && due) {
+        comm->looked_ns = now_ns;
+        comm->alarm = false;
+        comm_process_sleep(comm, 0); // before looking, so that we know the last words of the gone
+        for (int i = 0; i < comm->size; i++) {
+            if (i != comm->rank) {
+                look(comm, i);
+            }
+        }
+        check_silence(comm, passed_ns);
+        check_processes(comm);
+        speak(comm, now_ns);
+    }
+    return atomic_load(&comm->lost) < 0 ? STN_OK : STN_ERR_NODE_LOST;
+}
+
+void comm_liveness_progress(struct comm *comm)
+{
+    look(comm, comm->rank == 0 ? 1 : 0);
+}
+
+enum stn_status comm_liveness_expect(struct comm *comm, int peer, int64_t since_ns)
+{
+    int64_t left_ns = comm->peers[peer].left_ns;
+    int64_t begin_ns = left_ns > since_ns ? left_ns : since_ns;
+    if (left_ns && base_clock_ns() - begin_ns > left_grace_ns) {
+        lose(comm, peer, COMM_LOSS_LEFT, false);
+    }
+    return atomic_load(&comm->lost) < 0 ? STN_OK : STN_ERR_NODE_LOST;
+}
+
+static bool everyone_leaves(const struct comm *comm)
+{
+    for (int i = 0; i < comm->size; i++) {
+        if (i != comm->rank && !(comm->peers[i].left_ns && comm->peers[i].told_leaving)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+enum stn_status comm_liveness_leave(struct comm *comm)
+{
+    comm_wait_moved(comm);
+    enum stn_status status = comm_liveness_tick(comm);
+    while (status == STN_OK && !everyone_leaves(comm)) {
+        status = comm_wait_pause(comm);
+    }
+    return status;
+}
+
+enum stn_status comm_liveness_start(struct comm *comm)
+{
+    comm->looked_ns = comm->spoke_ns = base_clock_ns();
+    for (int i = 0; i < comm->size; i++) {
+        if (i != comm->rank) {
+            listen_to(comm, i);
+        }
+    }
+    comm->listening = true;
+    return comm_process_start(comm);
+}

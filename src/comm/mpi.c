@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages by MPI: the only file that knows it. MPI is entered by one thread at a time: the node's
+// owner opens and closes it, the communication thread does all between.
+#include <fcntl.h>
+#include <limits.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm/backend.h"
+
+_Static_assert(sizeof(MPI_Request) <= sizeof(void *), "a request fits where it is kept");
+
+static enum stn_status fail(const char *what, int code)
+{
+    char text[MPI_MAX_ERROR_STRING] = "unknown error";
+    int length;
+    MPI_Error_string(code, text, &length);
+    return stn_fail(STN_ERR_IO, "MPI: %s: %s", what, text);
+}
+
+static enum stn_status check_length(size_t bytes)
+{
+    if (bytes > INT_MAX) {
+        return stn_fail(STN_ERR_UNSUPPORTED, "MPI: a message of %zu bytes; at most %d", bytes,
+                        INT_MAX);
+    }
+    return STN_OK;
+}
+
+static enum stn_status send_begin(struct comm_transport *transport, int peer, int tag,
+                                  const void *data, size_t bytes, void **request)
+{
+    (void)transport;
+    enum stn_status status = check_length(bytes);
+    if (status != STN_OK) {
+        return status;
+    }
+    MPI_Request begun;
+    int code = MPI_Isend(data, (int)bytes, MPI_BYTE, peer, tag, MPI_COMM_WORLD, &begun);
+    if (code != MPI_SUCCESS) {
+        return fail("sending", code);
+    }
+    memcpy(request, &begun, sizeof(begun));
+    return STN_OK;
+}
+
+static enum stn_status receive_begin(struct comm_transport *transport, int peer, int tag,
+                                     void *data, size_t bytes, void **request)
+{
+    (void)transport;
+    enum stn_status status = check_length(bytes);
+    if (status != STN_OK) {
+        return status;
+    }
+    MPI_Request begun;
+    int code = MPI_Irecv(data, (int)bytes, MPI_BYTE, peer, tag, MPI_COMM_WORLD, &begun);
+    if (code != MPI_SUCCESS) {
+        return fail("receiving", code);
+    }
+    memcpy(request, &begun, sizeof(begun));
+    return STN_OK;
+}
+
+static enum stn_status test(struct comm_transport *transport, void **request, bool *done)
+{
+    (void)transport;
+    MPI_Request open;
+    int flag;
+    memcpy(&open, request, sizeof(open));
+    int code = MPI_Test(&open, &flag, MPI_STATUS_IGNORE);
+    memcpy(request, &open, sizeof(open));
+    *done = flag;
+    return code == MPI_SUCCESS ? STN_OK : fail("transfer", code);
+}
+
+static void close_transport(struct comm_transport *transport, bool lost)
+{
+    if (!lost) {
+        MPI_Finalize();
+    }
+    free(transport);
+}
+
+static const struct comm_transport_ops ops = {
+    .send = send_begin, .receive = receive_begin, .test = test, .close = close_transport};
+
+// When a node dies while another reads its memory, Open MPI says so in words of its own. Between nodes of
+// one machine there is nothing else that it would say there; between machines it may explain why one
+// cannot be reached.
+static void silence(void)
+{
+    struct comm_launch launch = comm_launch_detect();
+    int nowhere = launch.local_size == launch.size ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+    if (nowhere >= 0) {
+        char text[16];
+        snprintf(text, sizeof(text), "%d", nowhere);
+        setenv("OPAL_OUTPUT_STDERR_FD", text, 0);
+    }
+}
+
+enum stn_status comm_mpi_open(struct comm_transport **out)
+{
+    struct comm_transport *transport = calloc(1, sizeof(*transport));
+    if (!transport) {
+        return stn_fail(STN_ERR_NO_MEMORY, "no memory for MPI");
+    }
+    silence();
+    int provided;
+    int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided);
+    if (code != MPI_SUCCESS) {
+        free(transport);
+        return fail("starting", code);
+    }
+    if (provided < MPI_THREAD_SERIALIZED) {
+        close_transport(transport, false);
+        return stn_fail(STN_ERR_UNSUPPORTED, "this MPI can be used by the main thread only");
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    transport->ops = &ops;
+    MPI_Comm_rank(MPI_COMM_WORLD, &transport->rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &transport->size);
+    *out = transport;
+    return STN_OK;
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// struct comm, as the files of this folder see it.
+//
+//     comm.c        opening and closing, jobs and the thread that runs them
+//     wait.c        transfers, and how a node sleeps until they are done
+//     process.c     which nodes are processes of this machine, and whether they have ended
+//     liveness.c    signs of life, and what follows when they stay away
+//     collective.c  broadcast and gather, as jobs
+#ifndef COMM_NODE_H
+#define COMM_NODE_H
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "comm/backend.h"
+#include "comm/comm.h"
+
+enum { COMM_PHASE_BYTES = 48 };
+
+enum comm_sign_kind { COMM_SIGN_ALIVE, COMM_SIGN_LEAVING, COMM_SIGN_LOST };
+enum comm_loss { COMM_LOSS_SILENT, COMM_LOSS_GONE, COMM_LOSS_LEFT };
+
+// A sign of life, as it travels.
+struct comm_sign {
+    int32_t kind;     // enum comm_sign_kind
+    int32_t lost;     // of COMM_SIGN_LOST: who,
+    int32_t loss;     // and why: enum comm_loss
+    int32_t reported; // and whether the line that says so is out
+    int64_t step;
+    char phase[COMM_PHASE_BYTES];
+};
+
+// What is known of another node.
+struct comm_peer {
+    struct comm_sign last, incoming, outgoing;
+    void *receive, *send; // requests for incoming and outgoing
+    bool sending;
+    bool told_leaving; // it knows that we leave
+    bool gone;         // its process has ended
+    int64_t silent_ns; // since its last sign, while we were awake
+    int64_t left_ns;   // when it said that it leaves; 0: it has not
+};
+
+struct comm {
+    struct comm_transport *transport; // NULL: a cluster of one node
+    int rank, size;
+    int64_t timeout_ns;
+    char (*names)[COMM_NAME_BYTES]; // [size]
+
+    pthread_mutex_t mutex; // guards names and what follows, up to the next blank line
+    pthread_cond_t work, done;
+    struct comm_job *first, *last;
+    bool stopping;
+    int64_t step;
+    const char *phase;
+
+    atomic_int lost;     // −1: nobody
+    atomic_bool leaving; // this node will not go on
+    atomic_bool news;    // step or phase has changed since the last sign
+    atomic_llong sent_bytes[COMM_KINDS];
+    pthread_t thread;
+
+    // The communication thread's own.
+    struct comm_peer *peers;            // [size]
+    struct comm_sign suspicion, notice; // of a loss: to who reports it, and from there to all
+    int64_t suspected_ns;     // when a loss was noticed that another node is to report; 0: none
+    bool listening;           // to signs of life
+    int transfers;            // begun and not yet finished
+    int64_t moved_ns;         // when something last began or arrived
+    int64_t looked_ns;        // when signs of life were last looked at
+    int64_t spoke_ns;         // when they were last sent
+    bool alarm;               // something has happened that cannot wait for the next look
+    struct pollfd *processes; // [size] of the nodes on this machine; fd −1: elsewhere, or gone
+};
+
+// wait.c
+void comm_wait_moved(struct comm *comm);
+// How long to sleep until the next look at open transfers.
+int64_t comm_wait_pause_ns(const struct comm *comm);
+// One such sleep, and what is due meanwhile: ERR_NODE_LOST once somebody is lost.
+STN_MUST_CHECK enum stn_status comm_wait_pause(struct comm *comm);
+
+// process.c: learns which nodes are processes of this machine. Every node does it.
+STN_MUST_CHECK enum stn_status comm_process_start(struct comm *comm);
+void comm_process_stop(struct comm *comm);
+// Sleeps; the end of a process ends the sleep, and raises the alarm.
+void comm_process_sleep(struct comm *comm, int64_t pause_ns);
+// As of the last sleep.
+bool comm_process_is_gone(struct comm *comm, int rank);
+
+// liveness.c, on the communication thread.
+// Begins to listen to the others. Every node does it.
+STN_MUST_CHECK enum stn_status comm_liveness_start(struct comm *comm);
+// Sends and takes signs of life where due; ERR_NODE_LOST once somebody is lost.
+STN_MUST_CHECK enum stn_status comm_liveness_tick(struct comm *comm);
+// Moves open transfers on while no job does.
+void comm_liveness_progress(struct comm *comm);
+// A wait for `peer` that began at since_ns goes on: ERR_NODE_LOST if that node has left.
+STN_MUST_CHECK enum stn_status comm_liveness_expect(struct comm *comm, int peer, int64_t since_ns);
+// Tells everyone that this node leaves, and waits until all do.
+STN_MUST_CHECK enum stn_status comm_liveness_leave(struct comm *comm);
+
+// collective.c, for use inside a job.
+STN_MUST_CHECK enum stn_status comm_collective_all_gather(struct comm *comm, enum comm_kind kind,
+                                                          const void *own, size_t bytes, void *all);
+
+#endif

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulate/group.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cgroup.h"
+#include "base/clock.h"
+
+// The kernel's own period, 100 ms, would let a node of 0.25 CPUs compute for 25 ms and stand still for 75, as long as a
+// whole step of a small network: its speed would be all or nothing. Quotas below 1 ms are refused by the kernel, so shares
+// below 0.05 get a longer period instead.
+static const double period_us = 20000, quota_us_min = 1000;
+static const char prefix[] = "stannis.";
+static const int64_t removal_ns_max = 5000000000;
+
+struct emulate_quota emulate_quota_of(double cpus)
+{
+    double period = fmax(period_us, quota_us_min / cpus);
+    return (struct emulate_quota){.quota_us = llround(cpus * period), .period_us = llround(period)};
+}
+
+// ---- files ----------------------------------------------------------------------------------------------
+
+static bool join(char *path, size_t size, const char *dir, const char *name)
+{
+    int length = snprintf(path, size, "%s/%s", dir, name);
+    if (length < 0 || (size_t)length >= size) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    return true;
+}
+
+static bool write_text(const char *dir, const char *file, const char *text)
+{
+    char path[PATH_MAX];
+    int fd = join(path, sizeof(path), dir, file)
+                 ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)
+                 : -1;
+    if (fd < 0) {
+        return false;
+    }
+    ssize_t written = write(fd, text, strlen(text));
+    int error = errno;
+    close(fd);
+    errno = error;
+    return written == (ssize_t)strlen(text);
+}
+
+static bool write_number(const char *dir, const char *file, int64_t number)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "%" PRId64, number);
+    return write_text(dir, file, text);
+}
+
+uint64_t emulate_start_time(int pid)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    FILE *f = fopen(path, "re");
+    if (!f) {
+        return 0;
+    }
+    size_t length = fread(text, 1, sizeof(text) - 1, f);
+    fclose(f);
+    text[length] = '\0';
+    // The second field is the program's name in brackets, which may hold anything.
+    char *field = strrchr(text, ')');
+    for (int i = 2; field && i < 22; i++) {
+        field = strchr(field + 1, ' ');
+    }
+    return field ? strtoull(field, NULL, 10) : 0;
+}
+
+// ---- removing -------------------------------------------------------------------------------------------
+
+static void kill_members(const char *dir)
+{
+    char path[PATH_MAX];
+    FILE *f = join(path, sizeof(path), dir, "cgroup.procs") ? fopen(path, "re") : NULL;
+    int pid;
+    while (f && fscanf(f, "%d", &pid) == 1) {
+        if (pid > 0) { // 0: a process of another name space, none of ours
+            kill(pid, SIGKILL);
+        }
+    }
+    if (f) {
+        fclose(f);
+    }
+}
+
+// Those that were killed need a moment to be gone.
+static bool remove_one(const char *dir, int64_t deadline_ns)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    for (;;) {
+        kill_members(dir);
+        if (rmdir(dir) == 0 || errno == ENOENT) {
+            return true;
+        }
+        if (errno != EBUSY || base_clock_ns() > deadline_ns) {
+            return false;
+        }
+        nanosleep(&pause, NULL);
+    }
+}
+
+static bool is_number(const char *name)
+{
+    return *name && name[strspn(name, "0123456789")] == '\0';
+}
+
+bool emulate_group_remove(const char *dir)
+{
+    int64_t deadline_ns = base_clock_ns() + removal_ns_max;
+    DIR *folder = opendir(dir);
+    struct dirent *entry;
+    while (folder && (entry = readdir(folder))) {
+        char path[PATH_MAX];
+        if (is_number(entry->d_name) && join(path, sizeof(path), dir, entry->d_name)) {
+            remove_one(path, deadline_ns);
+        }
+    }
+    if (folder) {
+        closedir(folder);
+    }
+    return remove_one(dir, deadline_ns);
+}
+
+static void sweep(const char *parent)
+{
+    DIR *folder = opendir(parent);
+    struct dirent *entry;
+    while (folder && (entry = readdir(folder))) {
+        int pid;
+        uint64_t start;
+        char path[PATH_MAX];
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 &&
+            sscanf(entry->d_name + strlen(prefix), "%d.%" SCNu64, &pid, &start) == 2 &&
+            emulate_start_time(pid) != start && join(path, sizeof(path), parent, entry->d_name)) {
+            emulate_group_remove(path);
+        }
+    }
+    if (folder) {
+        closedir(folder);
+    }
+}
+
+// ---- making ---------------------------------------------------------------------------------------------
+
+static bool make_node(enum emulate_method method, const char *dir, int rank, double cpus)
+{
+    char name[16], path[PATH_MAX], text[64];
+    struct emulate_quota quota = emulate_quota_of(cpus);
+    snprintf(name, sizeof(name), "%d", rank);
+    if (!join(path, sizeof(path), dir, name) || mkdir(path, 0755) != 0) {
+        return false;
+    }
+    if (method == EMULATE_CGROUP_V1) {
+        return write_number(path, "cpu.cfs_period_us", quota.period_us) &&
+               write_number(path, "cpu.cfs_quota_us", quota.quota_us);
+    }
+    snprintf(text, sizeof(text), "%" PRId64 " %" PRId64, quota.quota_us, quota.period_us);
+    return write_text(path, "cpu.max", text);
+}
+
+static bool make_nodes(enum emulate_method method, const char *dir, const struct cluster *cluster)
+{
+    if (method == EMULATE_CGROUP_V2 && !write_text(dir, "cgroup.subtree_control", "+cpu")) {
+        return false;
+    }
+    for (int i = 0; i < cluster->count; i++) {
+        double cpus = cluster->nodes[i].cpus;
+        if (cpus > 0 && !make_node(method, dir, i, cpus)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Whoever moves a process must be allowed to write to the group above both its old and its new place.
+static bool make_below(enum emulate_method method, const char *parent,
+                       const struct cluster *cluster, struct emulate_group *out)
+{
+    char path[PATH_MAX], name[64];
+    if (!join(path, sizeof(path), parent, "cgroup.procs") || access(path, W_OK) != 0) {
+        return false;
+    }
+    sweep(parent);
+    snprintf(name, sizeof(name), "%s%d.%" PRIu64, prefix, getpid(), emulate_start_time(getpid()));
+    if (!join(out->dir, sizeof(out->dir), parent, name) || mkdir(out->dir, 0755) != 0) {
+        return false;
+    }
+    if (!make_nodes(method, out->dir, cluster)) {
+        emulate_group_remove(out->dir);
+        return false;
+    }
+    out->method = method;
+    return true;
+}
+
+// A v2 group other than the root cannot hold processes and share out its CPUs at once, so our own will often not do; then a
+// group above, as far up as this user may write, takes the nodes.
+static bool make_v2(char *dir, size_t top, const struct cluster *cluster, struct emulate_group *out)
+{
+    for (;;) {
+        if (write_text(dir, "cgroup.subtree_control", "+cpu") &&
+            make_below(EMULATE_CGROUP_V2, dir, cluster, out)) {
+            return true;
+        }
+        char *slash = strrchr(dir, '/');
+        if (strlen(dir) <= top || !slash) {
+            return false;
+        }
+        *slash = '\0';
+    }
+}
+
+void emulate_group_make(const char *root, const struct cluster *cluster, struct emulate_group *out)
+{
+    char dir[PATH_MAX];
+    size_t top;
+    if (base_cgroup_find(root, "cpu", dir, sizeof(dir), &top) &&
+        make_below(EMULATE_CGROUP_V1, dir, cluster, out)) {
+        return;
+    }
+    if (base_cgroup_find(root, "", dir, sizeof(dir), &top) && make_v2(dir, top, cluster, out)) {
+        return;
+    }
+    *out = (struct emulate_group){.method = EMULATE_PACING};
+}
+
+bool emulate_group_enter(const char *dir, int rank, int pid)
+{
+    char name[16], path[PATH_MAX];
+    snprintf(name, sizeof(name), "%d", rank);
+    return join(path, sizeof(path), dir, name) && write_number(path, "cgroup.procs", pid);
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The control groups of one launcher: PARENT/stannis.PID.START with a group per confined node below, named by rank.
+// For emulate.c and its tests.
+#ifndef EMULATE_GROUP_H
+#define EMULATE_GROUP_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "emulate/emulate.h"
+
+struct emulate_group {
+    enum emulate_method method; // PACING: no groups could be made
+    char dir[PATH_MAX];
+};
+
+// Makes groups with quotas for the nodes that have a share, in the first place that allows it: the v1 tree of the cpu
+// controller, the v2 tree. `root` as in base_cgroup_find. Groups of launchers that are gone are removed on the way.
+void emulate_group_make(const char *root, const struct cluster *cluster, struct emulate_group *out);
+// Kills what runs in them, and removes them. False: they are still there.
+bool emulate_group_remove(const char *dir);
+// False, and errno, when the kernel refuses.
+bool emulate_group_enter(const char *dir, int rank, int pid);
+
+struct emulate_quota {
+    int64_t quota_us, period_us;
+};
+struct emulate_quota emulate_quota_of(double cpus);
+// Field 22 of /proc/PID/stat; 0: there is no such process.
+uint64_t emulate_start_time(int pid);
+
+#endif

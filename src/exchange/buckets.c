@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exchange/buckets.h"
+
+size_t exchange_buckets(size_t count, size_t bucket_count)
+{
+    return (count + bucket_count - 1) / bucket_count;
+}
+
+static double weight_of(const double *weights, int node)
+{
+    return !weights ? 1 : weights[node] > 0 ? weights[node] : 0;
+}
+
+// In every round all claims grow by the node's share of one bucket, and the largest claim takes it;
+// whoever took the last one must be ahead by half a bucket to take the next as well.
+void exchange_owners(size_t buckets, const double *weights, int nodes, double *scratch, int *owners)
+{
+    double total = 0;
+    for (int i = 0; i < nodes; i++) {
+        scratch[i] = 0;
+        total += weight_of(weights, i);
+    }
+    if (!(total > 0)) {
+        weights = NULL;
+        total = nodes;
+    }
+    int last = -1;
+    for (size_t bucket = 0; bucket < buckets; bucket++) {
+        int best = -1;
+        double best_claim = 0;
+        for (int i = 0; i < nodes; i++) {
+            scratch[i] += weight_of(weights, i) / total;
+            double claim = scratch[i] - (i == last ? 0.5 : 0);
+            if (weight_of(weights, i) > 0 && (best < 0 || claim > best_claim)) {
+                best = i;
+                best_claim = claim;
+            }
+        }
+        scratch[best] -= 1;
+        owners[bucket] = last = best;
+    }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adds up what the nodes' micro-batches left: gradient sums and statistics, in place, the same bits
+// on every node.
+//
+// The gradient array is cut into buckets from its end, the order in which the backward pass
+// finishes them. Each bucket has an owner: the others send it theirs, the owner adds them in rank
+// order (so the result does not depend on who came first) and sends the sum back. How many buckets
+// a node owns follows its weight, so a slow node does not do the reducing for the fast ones. Buckets
+// travel on the communication thread while the last backward pass is still running.
+//
+//     exchange_begin                 a step begins
+//     exchange_keep                  after each of its micro-batches but the last
+//     exchange_ready(from) …         during its last micro-batch: gradients [from, count) are final
+//     exchange_finish                the rest, the statistics; waits
+//
+// With one node all of it does nothing. After creation nothing is allocated. Destroying an exchange that
+// was begun and not finished means that this node gives up: see comm_abandon.
+#ifndef EXCHANGE_EXCHANGE_H
+#define EXCHANGE_EXCHANGE_H
+
+#include <stdbool.h>
+
+#include "comm/comm.h"
+
+enum exchange_wire {
+    EXCHANGE_FP32,
+    EXCHANGE_FP16, // half the bytes: scaled by a power of two per bucket, added in fp32
+};
+
+struct exchange_config {
+    struct comm *comm;
+    float *gradients; // [gradient_count] sums, borrowed
+    size_t gradient_count;
+    float *statistics; // [statistic_count] sums, borrowed
+    size_t statistic_count;
+    bool exact;              // not with fp16
+    int threads;             // that exchange_keep may use
+    enum exchange_wire wire; // of gradients
+    size_t bucket_bytes;     // 0: chosen
+    const double *weights;   // [nodes] how much of the reducing each may do; NULL: all alike
+};
+
+// The node that came last to exchange_finish spent least time there, and all of that was exposed: nobody
+// could compute meanwhile. What the others spent above it they waited for nodes still computing.
+// What overlapping hides is exposed_seconds without exchange_ready less those with it.
+struct exchange_stats {
+    double busy_seconds;    // processor time of the communication thread, from begin to finish
+    double exposed_seconds; // the same on every node
+    double wait_seconds;    // exposed and wait: of all exchanges but the last, for which nodes do
+                            // not know of each other yet
+};
+
+struct exchange;
+
+STN_MUST_CHECK enum stn_status exchange_create(const struct exchange_config *config,
+                                               struct exchange **out);
+void exchange_destroy(struct exchange *exchange);
+void exchange_begin(struct exchange *exchange);
+// Takes the sums of a micro-batch out of the arrays, which are zero then. Without exact sums they stay
+// where they are.
+void exchange_keep(struct exchange *exchange);
+void exchange_ready(struct exchange *exchange, size_t from);
+STN_MUST_CHECK enum stn_status exchange_finish(struct exchange *exchange);
+// Since creation.
+struct exchange_stats exchange_stats(const struct exchange *exchange);
+
+#endif

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the communication thread does with a bucket. Who does not own it sends its contribution and
+// goes on; the owner adds all in rank order and sends the sum to everyone. Results land where the
+// contribution was, so they are asked for once that has left.
+#include <stddef.h>
+#include <string.h>
+
+#include "exchange/half.h"
+#include "exchange/state.h"
+
+enum { TAG_CONTRIBUTION = 1, TAG_RESULT = 2 };
+
+// Of half precision: the numbers follow.
+struct wire_head {
+    int32_t exponent;
+    int32_t pad;
+};
+
+static uint16_t *halves(void *wire)
+{
+    return (uint16_t *)((struct wire_head *)wire + 1);
+}
+
+size_t exchange_wire_bytes(size_t count, enum exchange_format format)
+{
+    switch (format) {
+    case EXCHANGE_PLAIN: break;
+    case EXCHANGE_HALF: return sizeof(struct wire_head) + count * sizeof(uint16_t);
+    case EXCHANGE_EXACT: return count * sizeof(double);
+    }
+    return count * sizeof(float);
+}
+
+static size_t contribution_bytes(const struct exchange_bucket *bucket)
+{
+    return exchange_wire_bytes(bucket->count, bucket->format);
+}
+
+// ---- formats ------------------------------------------------------------------------------------
+
+static void *pack_half(struct exchange_bucket *bucket)
+{
+    struct wire_head *head = bucket->wire;
+    head->exponent = exchange_half_exponent(bucket->data, bucket->count);
+    head->pad = 0;
+    exchange_half_encode(bucket->data, bucket->count, head->exponent, halves(head));
+    return head;
+}
+
+static void *pack_exact(struct exchange_bucket *bucket)
+{
+    const float *restrict data = bucket->data;
+    double *restrict carry = bucket->carry;
+    if (!bucket->exchange->kept) {
+        for (size_t i = 0; i < bucket->count; i++) {
+            carry[i] = data[i];
+        }
+        return carry;
+    }
+    for (size_t i = 0; i < bucket->count; i++) {
+        carry[i] += data[i];
+    }
+    return carry;
+}
+
+static void *pack_contribution(struct exchange_bucket *bucket)
+{
+    switch (bucket->format) {
+    case EXCHANGE_PLAIN: break;
+    case EXCHANGE_HALF: return pack_half(bucket);
+    case EXCHANGE_EXACT: return pack_exact(bucket);
+    }
+    return bucket->data;
+}
+
+static void *pack_result(struct exchange_bucket *bucket)
+{
+    return bucket->format == EXCHANGE_HALF ? pack_half(bucket) : bucket->data;
+}
+
+static void *result_place(struct exchange_bucket *bucket)
+{
+    return bucket->format == EXCHANGE_HALF ? bucket->wire : bucket->data;
+}
+
+static size_t result_bytes(const struct exchange_bucket *bucket)
+{
+    return exchange_wire_bytes(bucket->count,
+                               bucket->format == EXCHANGE_HALF ? EXCHANGE_HALF : EXCHANGE_PLAIN);
+}
+
+static void unpack_result(struct exchange_bucket *bucket)
+{
+    if (bucket->format == EXCHANGE_HALF) {
+        struct wire_head *head = bucket->wire;
+        exchange_half_decode(halves(head), bucket->count, head->exponent, bucket->data);
+    }
+}
+
+static void sum_copy(const struct exchange_bucket *bucket, void *slot, float *restrict sum)
+{
+    if (bucket->format == EXCHANGE_HALF) {
+        struct wire_head *head = slot;
+        exchange_half_decode(halves(head), bucket->count, head->exponent, sum);
+    } else {
+        memcpy(sum, slot, bucket->count * sizeof(*sum));
+    }
+}
+
+static void sum_add(const struct exchange_bucket *bucket, void *slot, float *restrict sum)
+{
+    if (bucket->format == EXCHANGE_HALF) {
+        struct wire_head *head = slot;
+        exchange_half_add(halves(head), bucket->count, head->exponent, sum);
+        return;
+    }
+    const float *restrict x = slot;
+    for (size_t i = 0; i < bucket->count; i++) {
+        sum[i] += x[i];
+    }
+}
+
+static void sum_add_exact(const struct exchange_bucket *bucket, const void *slot)
+{
+    double *restrict sum = bucket->carry;
+    const double *restrict x = slot;
+    for (size_t i = 0; i < bucket->count; i++) {
+        sum[i] += x[i];
+    }
+}
+
+static void sum_round(const struct exchange_bucket *bucket)
+{
+    const double *restrict sum = bucket->carry;
+    float *restrict data = bucket->data;
+    for (size_t i = 0; i < bucket->count; i++) {
+        data[i] = (float)sum[i];
+    }
+}
+
+// ---- results ------------------------------------------------------------------------------------
+
+static enum stn_status ask(struct exchange *exchange, struct exchange_bucket *bucket)
+{
+    exchange->asked++;
+    return comm_receive_begin(exchange->comm, bucket->owner, TAG_RESULT, result_place(bucket),
+                              result_bytes(bucket), &bucket->receive);
+}
+
+// Asks for results, in the order of the buckets, as far as contributions have left.
+static enum stn_status ask_for_results(struct exchange *exchange)
+{
+    while (exchange->asked < exchange->started) {
+        struct exchange_bucket *bucket = &exchange->buckets[exchange->asked];
+        if (bucket->owner == exchange->rank) {
+            exchange->asked++;
+            continue;
+        }
+        bool done;
+        enum stn_status status = comm_transfer_test(exchange->comm, bucket->sends, &done);
+        if (status != STN_OK || !done) {
+            return status;
+        }
+        status = ask(exchange, bucket);
+        if (status != STN_OK) {
+            return status;
+        }
+    }
+    return STN_OK;
+}
+
+static enum stn_status ask_for_the_rest(struct exchange *exchange)
+{
+    enum stn_status status = STN_OK;
+    while (exchange->asked < exchange->started && status == STN_OK) {
+        struct exchange_bucket *bucket = &exchange->buckets[exchange->asked];
+        if (bucket->owner == exchange->rank) {
+            exchange->asked++;
+            continue;
+        }
+        status = comm_transfer_finish(exchange->comm, bucket->sends);
+        if (status == STN_OK) {
+            status = ask(exchange, bucket);
+        }
+    }
+    return status;
+}
+
+enum stn_status exchange_collect_run(struct comm *comm, struct comm_job *job)
+{
+    struct exchange *exchange =
+        (struct exchange *)((char *)job - offsetof(struct exchange, collect));
+    enum stn_status status =
+        exchange->status == STN_OK ? ask_for_the_rest(exchange) : exchange->status;
+    for (int i = 0; i < exchange->bucket_count && status == STN_OK; i++) {
+        struct exchange_bucket *bucket = &exchange->buckets[i];
+        if (bucket->owner != exchange->rank) {
+            status = comm_transfer_finish(comm, &bucket->receive);
+            unpack_result(bucket);
+            continue;
+        }
+        for (int peer = 0; peer < exchange->nodes - 1 && status == STN_OK; peer++) {
+            status = comm_transfer_finish(comm, &bucket->sends[peer]);
+        }
+    }
+    return status;
+}
+
+// ---- contributions ------------------------------------------------------------------------------
+
+// Contributions arriving in rank order, a few ahead: number i is that of the i-th other node.
+struct arrivals {
+    struct exchange_bucket *bucket;
+    struct comm_transfer transfers[EXCHANGE_AHEAD];
+    int begun;
+};
+
+static int other_node(const struct exchange *exchange, int i)
+{
+    return i < exchange->rank ? i : i + 1;
+}
+
+static enum stn_status arrival_begin(struct arrivals *arrivals)
+{
+    struct exchange_bucket *bucket = arrivals->bucket;
+    struct exchange *exchange = bucket->exchange;
+    int i = arrivals->begun++, slot = i % EXCHANGE_AHEAD;
+    return comm_receive_begin(exchange->comm, other_node(exchange, i), TAG_CONTRIBUTION,
+                              exchange->slots[slot], contribution_bytes(bucket),
+                              &arrivals->transfers[slot]);
+}
+
+static enum stn_status arrivals_begin(struct arrivals *arrivals)
+{
+    enum stn_status status = STN_OK;
+    int others = arrivals->bucket->exchange->nodes - 1;
+    while (arrivals->begun < others && arrivals->begun < EXCHANGE_AHEAD && status == STN_OK) {
+        status = arrival_begin(arrivals);
+    }
+    return status;
+}
+
+// Addition commutes, so adding ours to the sum of the lower ranks is adding it in rank order.
+static void add_own(struct exchange *exchange, struct exchange_bucket *bucket)
+{
+    const float *restrict sum = exchange->sum;
+    float *restrict own = bucket->data;
+    for (size_t i = 0; i < bucket->count; i++) {
+        own[i] += sum[i];
+    }
+}
+
+// The i-th of the other nodes' contributions.
+static void add_arrival(struct exchange *exchange, struct exchange_bucket *bucket, int i,
+                        void *slot)
+{
+    if (bucket->format == EXCHANGE_EXACT) {
+        sum_add_exact(bucket, slot); // exact: the order does not matter
+        return;
+    }
+    if (i == 0 && exchange->rank > 0) {
+        sum_copy(bucket, slot, exchange->sum);
+    } else {
+        sum_add(bucket, slot, i < exchange->rank ? exchange->sum : bucket->data);
+    }
+    if (i == exchange->rank - 1) {
+        add_own(exchange, bucket);
+    }
+}
+
+static enum stn_status reduce(struct exchange *exchange, struct exchange_bucket *bucket)
+{
+    struct arrivals arrivals = {.bucket = bucket};
+    enum stn_status status = arrivals_begin(&arrivals);
+    if (bucket->format == EXCHANGE_EXACT) {
+        pack_exact(bucket);
+    }
+    for (int i = 0; i < exchange->nodes - 1 && status == STN_OK; i++) {
+        int slot = i % EXCHANGE_AHEAD;
+        status = comm_transfer_finish(exchange->comm, &arrivals.transfers[slot]);
+        if (status != STN_OK) {
+            break;
+        }
+        add_arrival(exchange, bucket, i, exchange->slots[slot]);
+        if (arrivals.begun < exchange->nodes - 1) {
+            status = arrival_begin(&arrivals);
+        }
+    }
+    if (bucket->format == EXCHANGE_EXACT && status == STN_OK) {
+        sum_round(bucket);
+    }
+    return status;
+}
+
+static enum stn_status send_results(struct exchange *exchange, struct exchange_bucket *bucket)
+{
+    void *data = pack_result(bucket);
+    unpack_result(bucket); // what was rounded for the others is rounded here too
+    enum stn_status status = STN_OK;
+    for (int i = 0; i < exchange->nodes - 1 && status == STN_OK; i++) {
+        status = comm_send_begin(exchange->comm, other_node(exchange, i), TAG_RESULT, bucket->kind,
+                                 data, result_bytes(bucket), &bucket->sends[i]);
+    }
+    return status;
+}
+
+static enum stn_status start(struct exchange *exchange, struct exchange_bucket *bucket)
+{
+    enum stn_status status = ask_for_results(exchange);
+    if (status != STN_OK) {
+        return status;
+    }
+    exchange->started++;
+    if (bucket->owner != exchange->rank) {
+        return comm_send_begin(exchange->comm, bucket->owner, TAG_CONTRIBUTION, bucket->kind,
+                               pack_contribution(bucket), contribution_bytes(bucket),
+                               bucket->sends);
+    }
+    status = reduce(exchange, bucket);
+    return status == STN_OK ? send_results(exchange, bucket) : status;
+}
+
+enum stn_status exchange_bucket_run(struct comm *comm, struct comm_job *job)
+{
+    (void)comm;
+    struct exchange_bucket *bucket = (struct exchange_bucket *)job;
+    struct exchange *exchange = bucket->exchange;
+    if (exchange->status == STN_OK) {
+        exchange->status = start(exchange, bucket);
+    }
+    return exchange->status;
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts this program on all nodes of a cluster with mpirun, and stays until they have ended:
+// signals are passed on, nodes end with the launcher (also when it is killed), and what mpirun
+// would say in twenty lines becomes one.
+#ifndef LAUNCH_LAUNCH_H
+#define LAUNCH_LAUNCH_H
+
+#include <stdbool.h>
+
+#include "cluster/cluster.h"
+#include "stannis/status.h"
+
+// "COLUMNSxROWS" of the launcher's terminal, for nodes, whose own stderr is a pipe.
+#define LAUNCH_TERMINAL_VARIABLE "STANNIS_TERMINAL"
+
+struct launch_config {
+    const struct cluster *cluster;
+    char *const *argv;      // of this program, NULL at the end; handed to every node unchanged
+    const char *ssh;        // command to reach other hosts; NULL: "ssh"
+    double timeout_seconds; // for reaching a host
+};
+
+// The mpirun line, quoted for a shell, to be freed.
+STN_MUST_CHECK enum stn_status launch_line(const struct launch_config *config, char **out);
+// Checks that every host answers and has the same version, makes the emulated shares, runs. The
+// exit code of the nodes goes to *exit_code.
+// A first SIGINT, SIGTERM or SIGHUP reaches nodes as SIGUSR1: they should stop as after Ctrl-C. A
+// second one ends them.
+STN_MUST_CHECK enum stn_status launch_run(const struct launch_config *config, int *exit_code);
+// In a node, first thing in main: whatever becomes of mpirun, the node ends with it. Does nothing
+// in a process that launch_run did not start.
+void launch_attach(void);
+
+// Any command, once for every node of a cluster on this machine, without mpirun: a child per node
+// in its share, told its place by RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT,
+// OMP_NUM_THREADS and STANNIS_NODE. When one fails, the others are ended.
+struct launch_local_config {
+    const struct cluster *cluster;
+    char *const *argv; // NULL at the end
+    bool raw;          // output as it is; else each line begins with the node's name
+};
+// The first code that was not 0 goes to *exit_code.
+STN_MUST_CHECK enum stn_status launch_local_run(const struct launch_local_config *config,
+                                                int *exit_code);
+
+#endif

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+// A command once per node, forked from here. Each child leads a session, so that what it starts can be ended with it; what
+// escapes from the session is still in the node's control group, and ends with that.
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "emulate/emulate.h"
+#include "launch/child.h"
+#include "launch/launch.h"
+#include "launch/supervise.h"
+#include "launch/tee.h"
+
+enum { STREAMS = 2, NODE_FDS = STREAMS + 1 };
+static const int64_t grace_ns = 2000000000; // between asking the others to end and killing them
+
+struct node {
+    pid_t pid; // 0: not running
+    int pid_fd;
+    int fds[STREAMS]; // of its stdout and stderr; −1: at their end, or not ours to read
+    struct launch_tee tees[STREAMS];
+};
+
+struct crew {
+    const struct launch_local_config *config;
+    struct emulate *emulate;
+    struct launch_signals signals;
+    struct node *nodes;    // [count]
+    struct pollfd *polled; // [1 + count · NODE_FDS]
+    int count, port, running;
+    int code;        // the first that was not 0
+    int64_t kill_ns; // when those that still run are killed; 0: they may run; INT64_MAX: they were
+};
+
+// ---- a child --------------------------------------------------------------------------------------------
+
+struct place {
+    const struct crew *crew;
+    int rank;
+};
+
+static bool set_number(const char *name, int number)
+{
+    char text[16];
+    snprintf(text, sizeof(text), "%d", number);
+    return setenv(name, text, 1) == 0;
+}
+
+static enum stn_status take_place(void *context)
+{
+    const struct place *place = context;
+    const struct crew *crew = place->crew;
+    const struct cluster_node *node = &crew->config->cluster->nodes[place->rank];
+    int threads =
+        node->threads ? node->threads : base_cpu_threads(base_cpu_share().affinity, node->cpus);
+    if (!set_number("RANK", place->rank) || !set_number("LOCAL_RANK", place->rank) ||
+        !set_number("WORLD_SIZE", crew->count) || !set_number("MASTER_PORT", crew->port) ||
+        !set_number("OMP_NUM_THREADS", threads) || setenv("MASTER_ADDR", "127.0.0.1", 1) != 0 ||
+        setenv("STANNIS_NODE", node->name, 1) != 0) {
+        return stn_fail(STN_ERR_NO_MEMORY, "node %s: no memory for its environment", node->name);
+    }
+    return emulate_enter(crew->emulate, place->rank, getpid());
+}
+
+static void close_streams(int ends[STREAMS][2])
+{
+    for (int i = 0; i < STREAMS; i++) {
+        for (int j = 0; j < 2; j++) {
+            if (ends[i][j] >= 0) {
+                close(ends[i][j]);
+            }
+        }
+    }
+}
+
+static enum stn_status start_node(struct crew *crew, int rank)
+{
+    struct node *node = &crew->nodes[rank];
+    const char *name = crew->config->cluster->nodes[rank].name;
+    int ends[STREAMS][2] = {{-1, -1}, {-1, -1}};
+    for (int i = 0; i < STREAMS && !crew->config->raw; i++) {
+        if (pipe2(ends[i], O_CLOEXEC) != 0) {
+            close_streams(ends);
+            return stn_fail(STN_ERR_IO, "node %s: cannot make a pipe: %s", name, strerror(errno));
+        }
+        node->tees[i] = (struct launch_tee){.name = name, .to = STDOUT_FILENO + i};
+    }
+    struct place place = {crew, rank};
+    struct launch_child child = {.argv = crew->config->argv,
+                                 .out = ends[0][1],
+                                 .err = ends[1][1],
+                                 .death_signal = SIGKILL,
+                                 .prepare = take_place,
+                                 .context = &place};
+    enum stn_status status = launch_child_start(&child, &node->pid);
+    for (int i = 0; i < STREAMS && status == STN_OK; i++) {
+        node->fds[i] = ends[i][0];
+        ends[i][0] = -1;
+    }
+    close_streams(ends);
+    if (status != STN_OK) {
+        return status;
+    }
+    crew->running++;
+    node->pid_fd = pidfd_open(node->pid, 0);
+    return node->pid_fd >= 0
+               ? STN_OK
+               : stn_fail(STN_ERR_IO, "node %s: cannot be watched: %s", name, strerror(errno));
+}
+
+// ---- all of them ----------------------------------------------------------------------------------------
+
+static void signal_all(const struct crew *crew, int number)
+{
+    for (int i = 0; i < crew->count; i++) {
+        if (crew->nodes[i].pid > 0) {
+            kill(-crew->nodes[i].pid, number);
+        }
+    }
+}
+
+static void end_all(struct crew *crew)
+{
+    if (crew->kill_ns == 0) {
+        signal_all(crew, SIGTERM);
+        crew->kill_ns = base_clock_ns() + grace_ns;
+    }
+}
+
+static void take_end(struct crew *crew, struct node *node)
+{
+    int wait_status;
+    kill(-node->pid, SIGKILL); // what it left behind; its number is taken until we wait for it
+    if (waitpid(node->pid, &wait_status, WNOHANG) != node->pid) {
+        return;
+    }
+    int code = launch_exit_code(wait_status);
+    close(node->pid_fd);
+    node->pid_fd = -1;
+    node->pid = 0;
+    crew->running--;
+    if (code != 0) {
+        crew->code = crew->code ? crew->code : code;
+        end_all(crew);
+    }
+}
+
+static void take_output(struct node *node, int stream)
+{
+    char data[LAUNCH_TEE_BYTES];
+    ssize_t got = read(node->fds[stream], data, sizeof(data));
+    if (got > 0) {
+        launch_tee_feed(&node->tees[stream], data, (size_t)got);
+    } else if (got == 0 || errno != EINTR) {
+        launch_tee_end(&node->tees[stream]);
+        close(node->fds[stream]);
+        node->fds[stream] = -1;
+    }
+}
+
+// A first signal is the nodes' to handle; a second one means now.
+static void take_signal(struct crew *crew, int *signals)
+{
+    int number = launch_signals_read(&crew->signals);
+    if (number) {
+        signal_all(crew, ++*signals == 1 ? number : SIGKILL);
+    }
+}
+
+static nfds_t fill_polled(struct crew *crew)
+{
+    nfds_t used = 0;
+    crew->polled[used++] = (struct pollfd){.fd = crew->signals.fd, .events = POLLIN};
+    for (int i = 0; i < crew->count; i++) {
+        const struct node *node = &crew->nodes[i];
+        for (int j = 0; j < STREAMS; j++) {
+            crew->polled[used++] = (struct pollfd){.fd = node->fds[j], .events = POLLIN};
+        }
+        crew->polled[used++] = (struct pollfd){.fd = node->pid_fd, .events = POLLIN};
+    }
+    return used;
+}
+
+static int poll_ms(const struct crew *crew)
+{
+    if (crew->kill_ns == 0 || crew->kill_ns == INT64_MAX) {
+        return -1;
+    }
+    int64_t left_ns = crew->kill_ns - base_clock_ns();
+    return left_ns > 0 ? (int)(left_ns / 1000000) + 1 : 0;
+}
+
+static void watch(struct crew *crew)
+{
+    int signals = 0;
+    while (crew->running > 0) {
+        int ready = poll(crew->polled, fill_polled(crew), poll_ms(crew));
+        if (ready == 0) {
+            signal_all(crew, SIGKILL);
+            crew->kill_ns = INT64_MAX;
+        }
+        if (ready <= 0) {
+            continue;
+        }
+        if (crew->polled[0].revents) {
+            take_signal(crew, &signals);
+        }
+        for (int i = 0; i < crew->count; i++) {
+            const struct pollfd *polled = &crew->polled[1 + i * NODE_FDS];
+            for (int j = 0; j < STREAMS; j++) {
+                if (polled[j].revents) {
+                    take_output(&crew->nodes[i], j);
+                }
+            }
+            if (polled[STREAMS].revents) {
+                take_end(crew, &crew->nodes[i]);
+            }
+        }
+    }
+}
+
+// What the last ones said before they ended. Somebody we do not know may still hold a pipe: no waiting.
+static void read_rest(struct crew *crew)
+{
+    nfds_t used = fill_polled(crew);
+    crew->polled[0].fd = -1;
+    while (poll(crew->polled, used, 0) > 0) {
+        for (int i = 0; i < crew->count; i++) {
+            for (int j = 0; j < STREAMS; j++) {
+                if (crew->polled[1 + i * NODE_FDS + j].revents) {
+                    take_output(&crew->nodes[i], j);
+                }
+            }
+        }
+        used = fill_polled(crew);
+        crew->polled[0].fd = -1;
+    }
+}
+
+// ---- begin and end --------------------------------------------------------------------------------------
+
+// A port that is free now. Between now and its use somebody may take it; there is no way to reserve one for another program.
+static enum stn_status find_port(int *port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool ok = fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
+              getsockname(fd, (struct sockaddr *)&address, &size) == 0;
+    int error = errno;
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (!ok) {
+        return stn_fail(STN_ERR_IO, "cannot find a free port: %s", strerror(error));
+    }
+    *port = ntohs(address.sin_port);
+    return STN_OK;
+}
+
+static enum stn_status check_nodes(const struct cluster *cluster)
+{
+    for (int i = 0; i < cluster->count; i++) {
+        if (cluster->nodes[i].host) {
+            return stn_fail(STN_ERR_INVALID, "node %s: is on host %s, but emulated nodes are here",
+                            cluster->nodes[i].name, cluster->nodes[i].host);
+        }
+    }
+    return STN_OK;
+}
+
+static enum stn_status make_shares(struct crew *crew)
+{
+    enum stn_status status = emulate_create(crew->config->cluster, &crew->emulate);
+    if (status == STN_OK && emulate_method(crew->emulate) == EMULATE_PACING) {
+        status = stn_fail(STN_ERR_UNSUPPORTED,
+                          "control groups cannot be made here (they need root, or a delegated "
+                          "group), and only stannis itself can keep to a share without");
+    }
+    return status;
+}
+
+static enum stn_status run_crew(struct crew *crew)
+{
+    enum stn_status status = STN_OK;
+    for (int i = 0; i < crew->count && status == STN_OK; i++) {
+        status = start_node(crew, i);
+    }
+    if (status != STN_OK) {
+        signal_all(crew, SIGKILL);
+    }
+    watch(crew);
+    return status;
+}
+
+enum stn_status launch_local_run(const struct launch_local_config *config, int *exit_code)
+{
+    int count = config->cluster->count;
+    struct crew crew = {.config = config, .count = count};
+    enum stn_status status = check_nodes(config->cluster);
+    if (status == STN_OK) {
+        status = find_port(&crew.port);
+    }
+    if (status == STN_OK) {
+        status = launch_signals_begin(&crew.signals);
+    }
+    if (status != STN_OK) {
+        return status;
+    }
+    crew.nodes = calloc((size_t)count, sizeof(*crew.nodes));
+    crew.polled = calloc(1 + (size_t)count * NODE_FDS, sizeof(*crew.polled));
+    if (!crew.nodes || !crew.polled) {
+        status = stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", count);
+        goto out_free;
+    }
+    for (int i = 0; i < count; i++) {
+        crew.nodes[i].pid_fd = crew.nodes[i].fds[0] = crew.nodes[i].fds[1] = -1;
+    }
+    status = make_shares(&crew);
+    if (status != STN_OK) {
+        goto out_shares;
+    }
+    status = run_crew(&crew);
+    *exit_code = crew.code;
+out_shares:
+    emulate_destroy(crew.emulate);
+    read_rest(&crew);
+out_free:
+    free(crew.polled);
+    free(crew.nodes);
+    launch_signals_end(&crew.signals);
+    return status;
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// On each host `PROGRAM --version && command -v orted`: mpirun starts its daemon of that name there.
+#include "launch/probe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "launch/child.h"
+#include "launch/line.h"
+#include "stannis/stannis.h"
+
+enum { BATCH_MAX = 64, SSH_FAILED = 255, NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
+static const char version[] = "stannis " STN_VERSION;
+
+struct probe {
+    const struct cluster_node *node;
+    pid_t pid;
+    int fd; // its stdout and stderr; −1: at their end
+    char text[1024];
+    size_t bytes;
+    int exit_code; // −1: it was too late
+};
+
+// ---- running --------------------------------------------------------------------------------------------
+
+static enum stn_status start(const struct launch_config *config, const char *command,
+                             const struct cluster_node *node, struct probe *probe)
+{
+    int ends[2];
+    *probe = (struct probe){.node = node, .fd = -1};
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return stn_fail(STN_ERR_IO, "cannot make a pipe: %s", strerror(errno));
+    }
+    struct launch_words words = {0};
+    launch_line_ssh(config, &words);
+    launch_words_add(&words, "%s", node->host);
+    launch_words_add(&words, "%s", command);
+    struct launch_child child = {
+        .argv = words.items, .out = ends[1], .err = ends[1], .death_signal = SIGKILL};
+    enum stn_status status = words.failed ? stn_fail(STN_ERR_NO_MEMORY, "no memory to start ssh")
+                                          : launch_child_start(&child, &probe->pid);
+    close(ends[1]);
+    launch_words_fini(&words);
+    if (status != STN_OK) {
+        close(ends[0]);
+        return status;
+    }
+    probe->fd = ends[0];
+    return STN_OK;
+}
+
+static void take(struct probe *probe)
+{
+    char rest[256];
+    size_t room = sizeof(probe->text) - 1 - probe->bytes;
+    ssize_t got =
+        read(probe->fd, room ? probe->text + probe->bytes : rest, room ? room : sizeof(rest));
+    if (got > 0) {
+        probe->bytes += room ? (size_t)got : 0;
+    } else if (got == 0 || errno != EINTR) {
+        close(probe->fd);
+        probe->fd = -1;
+    }
+}
+
+// Reads until all have said all they have to say, or time is up.
+static void listen_to(struct probe *probes, int count, int64_t deadline_ns)
+{
+    for (;;) {
+        struct pollfd fds[BATCH_MAX];
+        int open = 0;
+        for (int i = 0; i < count; i++) {
+            fds[i] = (struct pollfd){.fd = probes[i].fd, .events = POLLIN};
+            open += probes[i].fd >= 0;
+        }
+        int64_t left_ns = deadline_ns - base_clock_ns();
+        if (open == 0 || left_ns <= 0) {
+            return;
+        }
+        int ready = poll(fds, (nfds_t)count, (int)(left_ns / 1000000) + 1);
+        for (int i = 0; ready > 0 && i < count; i++) {
+            if (fds[i].revents) {
+                take(&probes[i]);
+            }
+        }
+    }
+}
+
+static void finish(struct probe *probe)
+{
+    int wait_status = 0;
+    bool late = probe->fd >= 0;
+    if (late) {
+        kill(-probe->pid, SIGKILL);
+        close(probe->fd);
+    }
+    while (waitpid(probe->pid, &wait_status, 0) < 0 && errno == EINTR) {
+    }
+    probe->exit_code = late ? -1 : launch_exit_code(wait_status);
+    probe->text[probe->bytes] = '\0';
+}
+
+// ---- judging --------------------------------------------------------------------------------------------
+
+// The line that begins with `word`, or, for "", the last one that says something. It is cut out of the text.
+static const char *find_line(char *text, const char *word)
+{
+    const char *found = NULL;
+    char *save;
+    for (char *line = strtok_r(text, "\r\n", &save); line; line = strtok_r(NULL, "\r\n", &save)) {
+        if (strncmp(line, word, strlen(word)) == 0 && (!found || !*word)) {
+            found = line;
+        }
+    }
+    return found;
+}
+
+static enum stn_status judge_failure(struct probe *probe, const char *program)
+{
+    const char *name = probe->node->name, *host = probe->node->host;
+    bool has_version = strstr(probe->text, version) != NULL;
+    const char *last = find_line(probe->text, "");
+    last = last ? last : "it said nothing";
+    if (probe->exit_code == SSH_FAILED) {
+        return stn_fail(STN_ERR_NODE_LOST, "node %s: cannot reach host %s: %s", name, host, last);
+    }
+    if (has_version) {
+        return stn_fail(STN_ERR_NOT_FOUND,
+                        "node %s: host %s has no orted; install Open MPI there (openmpi-bin)", name,
+                        host);
+    }
+    if (probe->exit_code == NOT_FOUND || probe->exit_code == NOT_EXECUTABLE) {
+        return stn_fail(STN_ERR_NOT_FOUND, "node %s: host %s has no program %s; install %s there",
+                        name, host, program, version);
+    }
+    return stn_fail(STN_ERR_INVALID, "node %s: %s --version on host %s failed with code %d: %s",
+                    name, program, host, probe->exit_code, last);
+}
+
+static enum stn_status judge(struct probe *probe, const char *program, double timeout_seconds)
+{
+    const char *name = probe->node->name, *host = probe->node->host;
+    if (probe->exit_code < 0) {
+        return stn_fail(STN_ERR_NODE_LOST, "node %s: host %s did not answer within %g s", name,
+                        host, timeout_seconds);
+    }
+    if (probe->exit_code != 0) {
+        return judge_failure(probe, program);
+    }
+    const char *theirs = find_line(probe->text, "stannis ");
+    if (!theirs) {
+        return stn_fail(STN_ERR_INVALID, "node %s: %s on host %s does not tell its version", name,
+                        program, host);
+    }
+    if (strcmp(theirs, version) != 0) {
+        return stn_fail(STN_ERR_INVALID, "node %s: host %s has %s, but this is %s", name, host,
+                        theirs, version);
+    }
+    return STN_OK;
+}
+
+// ---- all of them ----------------------------------------------------------------------------------------
+
+static bool is_first_on_host(const struct cluster *cluster, int index)
+{
+    for (int i = 0; i < index; i++) {
+        const char *host = cluster->nodes[i].host;
+        if (host && strcmp(host, cluster->nodes[index].host) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Probes hosts from node *next on, as many as go at once.
+static enum stn_status probe_batch(const struct launch_config *config, const char *program,
+                                   const char *command, int *next)
+{
+    const struct cluster *cluster = config->cluster;
+    struct probe *probes = calloc(BATCH_MAX, sizeof(*probes));
+    if (!probes) {
+        return stn_fail(STN_ERR_NO_MEMORY, "no memory to check the hosts");
+    }
+    int64_t deadline_ns = base_clock_ns() + (int64_t)(fmin(config->timeout_seconds, 1e6) * 1e9);
+    enum stn_status status = STN_OK;
+    int count = 0;
+    for (; *next < cluster->count && count < BATCH_MAX && status == STN_OK; ++*next) {
+        if (cluster->nodes[*next].host && is_first_on_host(cluster, *next)) {
+            status = start(config, command, &cluster->nodes[*next], &probes[count]);
+            count += status == STN_OK;
+        }
+    }
+    listen_to(probes, count, status == STN_OK ? deadline_ns : 0);
+    for (int i = 0; i < count; i++) {
+        finish(&probes[i]);
+        if (status == STN_OK) {
+            status = judge(&probes[i], program, config->timeout_seconds);
+        }
+    }
+    free(probes);
+    return status;
+}
+
+enum stn_status launch_probe(const struct launch_config *config)
+{
+    char program[PATH_MAX];
+    enum stn_status status = launch_program(program);
+    if (status != STN_OK) {
+        return status;
+    }
+    char *quoted = launch_words_join((char *[]){program, NULL});
+    char *command = NULL;
+    if (!quoted || asprintf(&command, "%s --version && command -v orted", quoted) < 0) {
+        free(quoted);
+        return stn_fail(STN_ERR_NO_MEMORY, "no memory to check the hosts");
+    }
+    for (int next = 0; next < config->cluster->count && status == STN_OK;) {
+        status = probe_batch(config, program, command, &next);
+    }
+    free(command);
+    free(quoted);
+    return status;
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the hosts of a cluster answer and have this program in this version. For this folder.
+#ifndef LAUNCH_PROBE_H
+#define LAUNCH_PROBE_H
+
+#include "launch/launch.h"
+
+// All hosts at the same time; what is wrong with the first node that fails is said in one line.
+STN_MUST_CHECK enum stn_status launch_probe(const struct launch_config *config);
+
+#endif

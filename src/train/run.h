@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// One node's part of a training, on nodes that are already connected: what stn_train_run does after
+// connecting, and what tests call on several threads.
+#ifndef TRAIN_RUN_H
+#define TRAIN_RUN_H
+
+#include "comm/comm.h"
+#include "stannis/train.h"
+
+STN_MUST_CHECK enum stn_status train_run_on(struct comm *comm,
+                                            const struct stn_train_config *config,
+                                            const struct stn_train_observer *observer,
+                                            struct stn_train_result *out);
+
+#endif

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// --split: how many micro-batches of a step each node computes. Pure but for messages.
+#ifndef TRAIN_SPLIT_H
+#define TRAIN_SPLIT_H
+
+#include <stdint.h>
+
+#include "stannis/status.h"
+
+// Splits that take turns: step s uses number s mod count.
+struct train_splits {
+    int *values; // [count][nodes]
+    int count, nodes;
+};
+
+// "12,4,4,4" or "5,2,1;6,1,1"; ':' may stand for ','. Each must have `nodes` numbers that add up to
+// `micro_batches` (0: to anything, but all alike).
+STN_MUST_CHECK enum stn_status train_splits_parse(const char *text, int nodes, int micro_batches,
+                                                  struct train_splits *out);
+// One split in proportion to `weights` [nodes], by largest remainder.
+STN_MUST_CHECK enum stn_status train_splits_weigh(const double *weights, int nodes,
+                                                  int micro_batches, struct train_splits *out);
+void train_splits_fini(struct train_splits *splits);
+const int *train_splits_at(const struct train_splits *splits, int64_t step);
+// Micro-batches of a step, the sum of any of the splits.
+int train_splits_sum(const struct train_splits *splits);
+
+#endif

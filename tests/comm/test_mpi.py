@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes under mpirun: what they compute, what waiting costs, and how the loss of one ends."""
+import os
+import pathlib
+import re
+import subprocess
+import time
+import unittest
+
+NODE = os.environ["MPI_NODE"]
+TIMEOUT = 100
+TIMEOUT_OF_NODES = 4
+MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np", "4"]
+MEMORY = ["--mca", "btl", "vader,self"]
+NETWORK = ["--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo"]
+
+
+def processes(marker):
+    """Processes that have `marker` in their environment and have not ended."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and marker in (entry / "environ").read_bytes():
+                if (entry / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX":
+                    found.append(int(entry.name))
+        except OSError:
+            pass
+    return found
+
+
+class MpiTest(unittest.TestCase):
+    def nodes(self, *arguments, transport=MEMORY, quiet=True):
+        """Runs four nodes; none of their processes may be left."""
+        marker = f"STANNIS_TEST={os.getpid()}.{self.id()}"
+        name, _, value = marker.partition("=")
+        env = os.environ | {name: value, "TIMEOUT_SECONDS": str(TIMEOUT_OF_NODES)}
+        command = MPIRUN + (["-q"] if quiet else []) + transport + [NODE, *arguments]
+        result = subprocess.run(command, env=env, capture_output=True, text=True, timeout=TIMEOUT)
+        deadline = time.monotonic() + 10
+        while processes(marker.encode()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assertEqual(processes(marker.encode()), [])
+        return result
+
+    def test_sums(self):
+        for transport in MEMORY, NETWORK:
+            result = self.nodes("check", transport=transport)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+    def test_waiting_sleeps_and_who_computes_is_not_lost(self):
+        result = self.nodes("wait", str(TIMEOUT_OF_NODES + 2))
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        shares = [float(line) for line in result.stdout.split()]
+        self.assertEqual(len(shares), 4)
+        self.assertLess(max(shares), 0.05)
+
+    def lost(self, how, rank, line, **options):
+        result = self.nodes("lose", how, str(rank), **options)
+        self.assertNotEqual(result.returncode, 0)
+        lines = [text for text in result.stderr.splitlines() if text.startswith("stannis:")]
+        self.assertEqual(len([text for text in lines if "was lost" in text]), 1, result.stderr)
+        self.assertRegex(result.stderr, line)
+        return lines
+
+    def test_killed(self):
+        for rank, name in (2, "node csd.1"), (0, "node 0"):
+            self.lost("kill", rank,
+                      re.escape(f"{name} was lost in step 12 while exchanging gradients: its process is gone"))
+
+    def test_killed_under_plain_mpirun(self):
+        self.lost("kill", 1, "node csd.0 was lost in step 12 .*: its process is gone", quiet=False)
+
+    def test_killed_in_a_network(self):
+        self.lost("kill", 2, "node csd.1 was lost in step 12 .*: its process is gone", transport=NETWORK)
+
+    def test_stopped(self):
+        for rank, name in (1, "node csd.0"), (0, "node 0"):
+            lines = self.lost("stop", rank, f"{name} was lost in step 12 while exchanging gradients: "
+                              f"no sign of life for {TIMEOUT_OF_NODES} s")
+            self.assertEqual(len(lines), 1)
+
+    def test_error_of_one_node(self):
+        lines = self.lost("return", 1, "node csd.0 was lost in step 12 .*: it ended early")
+        self.assertIn("stannis: error: disk full", lines)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nodes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "launch/launch.h"
+
+bool nodes_wanted(const struct nodes_options *options)
+{
+    return options->emulate || options->hosts || options->cluster;
+}
+
+enum stn_status nodes_read(const struct nodes_options *options, struct cluster *out)
+{
+    int given = !!options->emulate + !!options->hosts + !!options->cluster;
+    *out = (struct cluster){0};
+    if (given > 1) {
+        return stn_fail(STN_ERR_INVALID,
+                        "--emulate, --hosts and --cluster: give one of them, not %d", given);
+    }
+    if (options->emulate) {
+        return cluster_parse_emulate(options->emulate, out);
+    }
+    return options->hosts ? cluster_parse_hosts(options->hosts, out)
+                          : cluster_load(options->cluster, out);
+}
+
+// The nodes' exit code as ours. Whoever failed has said why.
+static enum stn_status status_of(int exit_code)
+{
+    static const enum stn_status known[] = {STN_OK, STN_ERR_INVALID, STN_ERR_INTERRUPTED};
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        if (stn_status_exit_code(known[i]) == exit_code) {
+            return known[i];
+        }
+    }
+    return STN_ERR_NODE_LOST;
+}
+
+static enum stn_status print_line(const struct launch_config *config)
+{
+    char *line = NULL;
+    enum stn_status status = launch_line(config, &line);
+    if (status == STN_OK) {
+        puts(line);
+    }
+    free(line);
+    return status;
+}
+
+enum stn_status nodes_launch(const struct nodes_options *options, char *const *argv,
+                             double timeout_seconds)
+{
+    struct cluster cluster;
+    enum stn_status status = nodes_read(options, &cluster);
+    if (status == STN_OK) {
+        const struct launch_config config = {.cluster = &cluster,
+                                             .argv = argv,
+                                             .ssh = options->ssh,
+                                             .timeout_seconds = timeout_seconds};
+        int exit_code = 0;
+        status = options->dry_run ? print_line(&config) : launch_run(&config, &exit_code);
+        if (status == STN_OK) {
+            status = status_of(exit_code);
+        }
+    }
+    cluster_fini(&cluster);
+    return status;
+}

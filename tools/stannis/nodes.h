@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options that name a cluster, for the verbs that can run on one: which nodes there are, and
+// starting this program on all of them.
+#ifndef TOOLS_STANNIS_NODES_H
+#define TOOLS_STANNIS_NODES_H
+
+#include <stdbool.h>
+
+#include "cluster/cluster.h"
+#include "stannis/status.h"
+
+struct nodes_options {
+    const char *emulate, *hosts, *cluster; // one of them at most
+    const char *ssh;
+    bool dry_run;
+};
+
+// Whether any of them was given.
+bool nodes_wanted(const struct nodes_options *options);
+// The cluster they name.
+STN_MUST_CHECK enum stn_status nodes_read(const struct nodes_options *options, struct cluster *out);
+// Runs the program (argv of main) on all nodes and waits, or prints the line that would.
+STN_MUST_CHECK enum stn_status nodes_launch(const struct nodes_options *options, char *const *argv,
+                                            double timeout_seconds);
+
+#endif
