@@ -443,6 +443,38 @@ static void add(void **state)
     }
 }
 
+// x + x: both gradients are one buffer, apart from dy or dy itself.
+static void add_to_itself(void **state)
+{
+    NEED_ONEDNN(state);
+    enum { FLOATS = 64 };
+    const struct bench *bench = *state;
+    const struct kernel_add d = {
+        {{1, 16, 2, 2}, bench->native}, KERNEL_LINEAR, {KERNEL_DX_WRITE, KERNEL_DX_ADD}};
+    struct kernel_op *op;
+    assert_int_equal(kernel_add_create(bench->onednn, &d, &op), STN_OK);
+    for (int in_place = 0; in_place < 2; in_place++) {
+        float x[FLOATS] = {0}, y[FLOATS] = {0}, dy[FLOATS], apart[FLOATS];
+        for (int i = 0; i < FLOATS; i++) {
+            dy[i] = (float)i;
+            apart[i] = -1.0f;
+        }
+        float *dx = in_place ? dy : apart;
+        const struct kernel_io io = {.phase = KERNEL_TRAIN,
+                                     .samples = 1,
+                                     .rows = 1,
+                                     .strips = 1,
+                                     .x = (const float *const[]){x, x},
+                                     .y = y,
+                                     .dy = dy,
+                                     .dx = (float *const[]){dx, dx}};
+        assert_int_equal(kernel_op_backward(op, &io), STN_OK);
+        for (int i = 0; i < FLOATS; i++)
+            assert_float_equal(dx[i], 2.0f * (float)i, 0.0f);
+    }
+    kernel_op_destroy(op);
+}
+
 static void concat(void **state)
 {
     NEED_ONEDNN(state);
@@ -538,6 +570,7 @@ int main(void)
         cmocka_unit_test(global_pool),
         cmocka_unit_test(fc),
         cmocka_unit_test(add),
+        cmocka_unit_test(add_to_itself),
         cmocka_unit_test(concat),
         cmocka_unit_test(shuffle),
         cmocka_unit_test(slice),
