@@ -40,10 +40,11 @@ static void pointwise_spread(const struct pointwise *pw, const struct kernel_io 
     bool over_dy = io->dx[0] == io->dy;
     for (int turn = 0; turn < pw->inputs; turn++) {
         int i = over_dy ? pw->inputs - 1 - turn : turn;
-        if (pw->dx[i] == KERNEL_DX_NONE || (!y && io->dx[i] == io->dy)) {
+        bool add = pw->dx[i] == KERNEL_DX_ADD;
+        if (pw->dx[i] == KERNEL_DX_NONE || (!y && !add && io->dx[i] == io->dy)) {
             continue;
         }
-        simd->mask(dy, y, pw->activation, pw->c.pixels, pw->dx[i] == KERNEL_DX_ADD, io->dx[i] + at);
+        simd->mask(dy, y, pw->activation, pw->c.pixels, add, io->dx[i] + at);
     }
 }
 
