@@ -461,6 +461,9 @@ enum stn_status onednn_conv_create(void *engine, const struct kernel_conv *d,
     if (onednn_pointwise_fits(engine, d)) {
         return onednn_pointwise_create(engine, d, conv_traits(engine, d), out);
     }
+    if (onednn_grouped_fits(engine, d)) {
+        return onednn_grouped_create(engine, d, conv_traits(engine, d), out);
+    }
     struct conv *conv = calloc(1, sizeof(*conv));
     if (!conv) {
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for a convolution");

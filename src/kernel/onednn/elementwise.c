@@ -31,16 +31,20 @@ static enum stn_status pointwise_forward(struct kernel_op *op, const struct kern
     return STN_OK;
 }
 
-// The first input's gradient comes last: it may be written over dy.
+// The first input's gradient comes last where it is written over dy, else first: the second may be
+// the same value's, to be added.
 static void pointwise_spread(const struct pointwise *pw, const struct kernel_io *io, size_t at)
 {
     const struct simd_kernels *simd = simd_kernels_for(pw->c.block);
     const float *dy = io->dy + at, *y = pw->activation == KERNEL_LINEAR ? NULL : io->y + at;
-    for (int i = pw->inputs - 1; i >= 0; i--) {
-        if (pw->dx[i] == KERNEL_DX_NONE || (!y && io->dx[i] == io->dy)) {
+    bool over_dy = io->dx[0] == io->dy;
+    for (int turn = 0; turn < pw->inputs; turn++) {
+        int i = over_dy ? pw->inputs - 1 - turn : turn;
+        bool add = pw->dx[i] == KERNEL_DX_ADD;
+        if (pw->dx[i] == KERNEL_DX_NONE || (!y && !add && io->dx[i] == io->dy)) {
             continue;
         }
-        simd->mask(dy, y, pw->activation, pw->c.pixels, pw->dx[i] == KERNEL_DX_ADD, io->dx[i] + at);
+        simd->mask(dy, y, pw->activation, pw->c.pixels, add, io->dx[i] + at);
     }
 }
 

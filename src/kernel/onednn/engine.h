@@ -163,4 +163,10 @@ STN_MUST_CHECK enum stn_status onednn_pointwise_create(struct onednn_engine *eng
                                                        struct kernel_op_traits traits,
                                                        struct kernel_op **out);
 
+bool onednn_grouped_fits(const struct onednn_engine *engine, const struct kernel_conv *d);
+STN_MUST_CHECK enum stn_status onednn_grouped_create(struct onednn_engine *engine,
+                                                     const struct kernel_conv *d,
+                                                     struct kernel_op_traits traits,
+                                                     struct kernel_op **out);
+
 #endif

@@ -63,6 +63,9 @@ struct simd_tile_product {
     bool add; // to c
 };
 
+// Widest depthwise kernel.
+enum { SIMD_DEPTHWISE_KERNEL_MAX = 7 };
+
 // A product of feature maps with packed weights, as 1×1 convolutions need it both ways:
 // y[b][p][l] (+)= bias[b][l] + Σc x[c/block][p][c%block] · weights[c][b][l], then the activation.
 enum { SIMD_PRODUCT_BLOCKS = 3 };
@@ -151,6 +154,16 @@ struct simd_kernels {
     // Writes dw [3][3][block].
     void (*depthwise_weights)(const struct simd_plane *plane, const float *x, const float *dy,
                               float *dw);
+    // Depthwise 5×5 and 7×7, stride 1 or 2, padding before less than k; weights are [k][k][block].
+    // `room` is scratch of depthwise_wide_room() floats.
+    size_t (*depthwise_wide_room)(const struct simd_plane *plane);
+    void (*depthwise_wide)(const struct simd_plane *plane, const float *x, const float *weights,
+                           const float *bias, float *room, float *y);
+    void (*depthwise_wide_data)(const struct simd_plane *plane, const float *dy,
+                                const float *weights, bool add, float *room, float *dx);
+    // Writes dw [k][k][block].
+    void (*depthwise_wide_weights)(const struct simd_plane *plane, const float *x, const float *dy,
+                                   float *room, float *dw);
     void (*product)(const struct simd_product *product, size_t pixels);
     void (*outer)(const struct simd_outer *outer);
     // Of one channel of a plain image x [h][w] with a block of dy; writes dw [kh][kw][block].

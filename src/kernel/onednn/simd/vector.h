@@ -175,6 +175,10 @@ enum { SIMD_RUN = 256 };
     X(winograd_weigh_gradient)                                                                     \
     X(tile_product)                                                                                \
     X(tile_product_over_rows)                                                                      \
+    X(depthwise_wide_room)                                                                         \
+    X(depthwise_wide)                                                                              \
+    X(depthwise_wide_data)                                                                         \
+    X(depthwise_wide_weights)                                                                      \
     X(product)                                                                                     \
     X(outer)
 
