@@ -8,7 +8,7 @@
 //     weights    x and dy → positions [tiles][ic] and [tiles][oc], multiplied over tiles, → dw
 //
 // Forward and data are the same sweep, with other weights. Padding lanes take part as zeros. No
-// result depends on the number of threads. docs/decisions/0010 has the figures behind the choice.
+// result depends on the number of threads. docs/decisions/0013 has the figures behind the choice.
 #ifndef ONEDNN_WINOGRAD_H
 #define ONEDNN_WINOGRAD_H
 

@@ -2,7 +2,7 @@
 // Winograd's transforms F(4×4, 3×3) of one plane of a channel block. A tile of 4×4 outputs comes from
 // 6×6 inputs; transformed, both are 36 positions that no longer mix, and the weights 36 factors.
 // The lines below evaluate a polynomial at 0, ±√½, ±√2 and ∞, or go back; a tile is done line by line
-// in both directions. docs/decisions/0010 says why these points.
+// in both directions. docs/decisions/0013 says why these points.
 #ifdef __AVX__
 #include <immintrin.h>
 #endif
