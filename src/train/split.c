@@ -98,35 +98,75 @@ enum stn_status train_splits_parse(const char *text, int nodes, int micro_batche
     return status;
 }
 
-enum stn_status train_splits_weigh(const double *weights, int nodes, int micro_batches,
-                                   struct train_splits *out)
+// Whoever has room and is furthest below its due; −1: nobody has room.
+static int neediest(const struct train_splits *splits, const double *dues, const int *limits)
+{
+    int found = -1;
+    for (int i = 0; i < splits->nodes; i++) {
+        const int *values = splits->values;
+        bool full = limits[i] > 0 && values[i] >= limits[i];
+        if (!full && (found < 0 || dues[i] - values[i] > dues[found] - values[found])) {
+            found = i;
+        }
+    }
+    return found;
+}
+
+static enum stn_status hand_out(struct train_splits *splits, const double *dues, const int *limits,
+                                int micro_batches)
+{
+    int given = 0;
+    for (int i = 0; i < splits->nodes; i++) {
+        int due = (int)dues[i];
+        splits->values[i] = limits[i] > 0 && due > limits[i] ? limits[i] : due;
+        given += splits->values[i];
+    }
+    for (; given < micro_batches; given++) {
+        int node = neediest(splits, dues, limits);
+        if (node < 0) {
+            return stn_fail(STN_ERR_INVALID,
+                            "the nodes' max_batch leave room for %d of the %d micro-batches of a "
+                            "step; lower --batch",
+                            given, micro_batches);
+        }
+        splits->values[node]++;
+    }
+    return STN_OK;
+}
+
+enum stn_status train_splits_weigh(const double *weights, const int *limits, int nodes,
+                                   int micro_batches, struct train_splits *out)
 {
     enum stn_status status = splits_alloc(1, nodes, out);
-    if (status) {
-        return status;
+    double *dues = calloc((size_t)nodes, sizeof(*dues)), total = 0.0;
+    if (!status && !dues) {
+        status = stn_fail(STN_ERR_NO_MEMORY, "no memory for a split over %d nodes", nodes);
     }
-    double total = 0.0;
     for (int i = 0; i < nodes; i++) {
         total += weights[i];
     }
-    int given = 0;
-    for (int i = 0; i < nodes; i++) {
-        out->values[i] = (int)((double)micro_batches * weights[i] / total);
-        given += out->values[i];
+    for (int i = 0; i < nodes && !status; i++) {
+        dues[i] = (double)micro_batches * weights[i] / total;
     }
-    for (; given < micro_batches; given++) { // to whoever is furthest below its due
-        int neediest = 0;
-        double most = -1.0;
-        for (int i = 0; i < nodes; i++) {
-            double due = (double)micro_batches * weights[i] / total - out->values[i];
-            if (due > most) {
-                most = due;
-                neediest = i;
-            }
+    if (!status) {
+        status = hand_out(out, dues, limits, micro_batches);
+    }
+    free(dues);
+    if (status) {
+        train_splits_fini(out);
+    }
+    return status;
+}
+
+int train_splits_over_limit(const struct train_splits *splits, const int *limits)
+{
+    for (int i = 0; i < splits->count * splits->nodes; i++) {
+        int node = i % splits->nodes;
+        if (limits[node] > 0 && splits->values[i] > limits[node]) {
+            return node;
         }
-        out->values[neediest]++;
     }
-    return STN_OK;
+    return -1;
 }
 
 void train_splits_fini(struct train_splits *splits)

@@ -17,9 +17,13 @@ struct train_splits {
 // `micro_batches` (0: to anything, but all alike).
 STN_MUST_CHECK enum stn_status train_splits_parse(const char *text, int nodes, int micro_batches,
                                                   struct train_splits *out);
-// One split in proportion to `weights` [nodes], by largest remainder.
-STN_MUST_CHECK enum stn_status train_splits_weigh(const double *weights, int nodes,
-                                                  int micro_batches, struct train_splits *out);
+// One split in proportion to `weights` [nodes], by largest remainder, no node above its limit
+// [nodes]; 0: no limit. ERR_INVALID when the limits leave no room for all.
+STN_MUST_CHECK enum stn_status train_splits_weigh(const double *weights, const int *limits,
+                                                  int nodes, int micro_batches,
+                                                  struct train_splits *out);
+// The first node that some split gives more than its limit, or −1.
+int train_splits_over_limit(const struct train_splits *splits, const int *limits);
 void train_splits_fini(struct train_splits *splits);
 const int *train_splits_at(const struct train_splits *splits, int64_t step);
 // Micro-batches of a step, the sum of any of the splits.

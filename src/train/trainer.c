@@ -346,6 +346,37 @@ static enum stn_status check_identity(struct trainer *t)
     return status ? status : train_nodes_compare(&t->nodes, &own);
 }
 
+// The split that was asked for, if no node's max_batch speaks against it, or one by CPUs.
+static enum stn_status settle_split(struct trainer *t, const double *cpus, int micro_batches)
+{
+    int nodes = t->nodes.size, micro_batch = t->meta.config.micro_batch;
+    const struct cluster_node *node = t->nodes.cluster.nodes;
+    int *limits = calloc((size_t)nodes, sizeof(*limits));
+    if (!limits) {
+        return stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", nodes);
+    }
+    enum stn_status status = STN_OK;
+    for (int i = 0; i < nodes && !status; i++) {
+        limits[i] = node[i].max_batch / micro_batch;
+        if (node[i].max_batch > 0 && limits[i] == 0) {
+            status =
+                stn_fail(STN_ERR_INVALID, "node %s: max_batch %d is less than a micro-batch (%d)",
+                         node[i].name, node[i].max_batch, micro_batch);
+        }
+    }
+    if (!status && !t->splits.values) {
+        status = train_splits_weigh(cpus, limits, nodes, micro_batches, &t->splits);
+    }
+    int over = status ? -1 : train_splits_over_limit(&t->splits, limits);
+    if (over >= 0) {
+        status = stn_fail(STN_ERR_INVALID,
+                          "--split %s: node %s may have %d images a step at most (max_batch)",
+                          t->meta.config.split, node[over].name, node[over].max_batch);
+    }
+    free(limits);
+    return status;
+}
+
 // Everybody's CPUs are known to everybody: the split and who adds up what follow from them.
 static enum stn_status open_exchange(struct trainer *t)
 {
@@ -360,8 +391,8 @@ static enum stn_status open_exchange(struct trainer *t)
     if (!status) {
         status = comm_all_gather(t->nodes.comm, COMM_CONTROL, &cpus, sizeof(cpus), weights);
     }
-    if (!status && !t->splits.values) {
-        status = train_splits_weigh(weights, nodes, micro_batches, &t->splits);
+    if (!status) {
+        status = settle_split(t, weights, micro_batches);
     }
     if (!status) {
         const struct exchange_config config = {
