@@ -11,8 +11,9 @@
 static const double profile_weight = 8.0;
 // A level younger than this, in samples, still settles; the plan follows it closely.
 static const double settled_weight = 6.0;
-// Drift beyond so many deviations of the level is no noise, among a thousand nodes either.
-static const double drift_deviations = 4.0;
+// Drift beyond so many deviations of the level is no noise. (In a long run the level's are smaller
+// than the weight says, by √2: old samples fade.)
+static const double drift_deviations = 3.0;
 // Weight of the latest in the running means of overhead and horizon.
 static const double overhead_follow = 0.1, horizon_follow = 0.3;
 
@@ -80,7 +81,7 @@ static double drift_allowed(const struct hypertune_decide *d, const struct hyper
                             int micro_batches)
 {
     double noise = hypertune_detect_noise(detect, &d->options.detect, micro_batches);
-    double allowed = drift_deviations * noise / sqrt(2.0 * d->options.detect.memory_samples);
+    double allowed = drift_deviations * noise / sqrt(detect->weight);
     return allowed > d->options.drift_least ? allowed : d->options.drift_least;
 }
 
@@ -190,21 +191,18 @@ static void plan_adopt(struct hypertune_decide *d, int64_t step)
     memcpy(d->best, d->plan, (size_t)d->now.nodes * sizeof(*d->best));
 }
 
-static bool consider(struct hypertune_decide *d, int64_t step)
+// What the plan and the best split promise now.
+static void plan_compare(struct hypertune_decide *d)
 {
-    if (d->stale) {
-        d->plan_s = slowest_s(&d->now, d->plan);
-        if (!d->split(d->split_context, &d->now, d->best)) {
-            memcpy(d->best, d->plan, (size_t)d->now.nodes * sizeof(*d->best));
-        }
-        d->best_s = slowest_s(&d->now, d->best);
-        d->stale = false;
+    if (!d->stale) {
+        return;
     }
-    if (!is_worth_it(d, step)) {
-        return false;
+    d->plan_s = slowest_s(&d->now, d->plan);
+    if (d->split(d->split_context, &d->now, d->best) != STN_OK) {
+        memcpy(d->best, d->plan, (size_t)d->now.nodes * sizeof(*d->best));
     }
-    plan_adopt(d, step);
-    return true;
+    d->best_s = slowest_s(&d->now, d->best);
+    d->stale = false;
 }
 
 // ---- probes -------------------------------------------------------------------------------------
@@ -250,7 +248,7 @@ static bool probe(struct hypertune_decide *d, int64_t step)
     }
     struct hypertune_load load = d->now;
     load.least = d->least;
-    return d->split(d->split_context, &load, d->probing);
+    return d->split(d->split_context, &load, d->probing) == STN_OK;
 }
 
 // ---- one step -----------------------------------------------------------------------------------
@@ -270,13 +268,17 @@ struct hypertune_decision hypertune_decide_step(struct hypertune_decide *decide,
     bool probed = d->in_force == d->probing;
     struct hypertune_decision out = {.node = observe(d, step, reports)};
     begin(d, step);
-    bool replanned = consider(d, step);
+    plan_compare(d);
     out.planned_s = d->best_s;
     out.predicted_s = d->plan_s;
     out.gain = gain_of_best(d);
+    bool replan = is_worth_it(d, step);
+    if (replan) {
+        plan_adopt(d, step);
+    }
     d->in_force = probe(d, step) ? d->probing : d->plan;
     out.split = d->in_force;
-    out.action = replanned                   ? HYPERTUNE_REPLAN
+    out.action = replan                      ? HYPERTUNE_REPLAN
                  : d->in_force == d->probing ? HYPERTUNE_PROBE
                  : probed                    ? HYPERTUNE_RETURN
                                              : HYPERTUNE_KEEP;
@@ -348,16 +350,13 @@ static enum stn_status load_check(const struct hypertune_load *load)
 
 static enum stn_status plan_first(struct hypertune_decide *d, const int first[])
 {
-    if (first != NULL) {
-        memcpy(d->plan, first, (size_t)d->now.nodes * sizeof(*d->plan));
-    } else if (!d->split(d->split_context, &d->now, d->plan)) {
-        return stn_fail(STN_ERR_INVALID,
-                        "no split of %d micro-batches keeps the bounds of %d nodes", d->now.total,
-                        d->now.nodes);
-    }
     d->in_force = d->plan;
     d->stale = true;
-    return STN_OK;
+    if (first != NULL) {
+        memcpy(d->plan, first, (size_t)d->now.nodes * sizeof(*d->plan));
+        return STN_OK;
+    }
+    return d->split(d->split_context, &d->now, d->plan);
 }
 
 enum stn_status hypertune_decide_create(const struct hypertune_decide_config *config,

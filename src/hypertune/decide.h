@@ -32,9 +32,10 @@ struct hypertune_load {
     const int *least, *most;
 };
 
-// Fills split[nodes]: the sum is `total`, bounds kept, the slowest node as fast as can be. False if the
-// bounds leave no such split. Called with the context, never concurrently.
-typedef bool hypertune_split(void *context, const struct hypertune_load *load, int split[]);
+// Fills split[nodes]: the sum is `total`, bounds kept, the slowest node as fast as can be; a node without
+// micro-batches takes no time. Refused if the bounds leave no such split. hypertune/exact.h is one.
+typedef enum stn_status hypertune_split(void *context, const struct hypertune_load *load,
+                                        int split[]);
 
 struct hypertune_decide_options {
     struct hypertune_detect_options detect;
@@ -67,7 +68,7 @@ enum hypertune_action {
 struct hypertune_decision {
     enum hypertune_action action;
     const int *split;   // [nodes] for the next step; valid until the next call
-    double predicted_s; // the slowest node with the split that was in force, as things are now
+    double predicted_s; // the slowest node with the plan that was in force, as things are now
     double planned_s;   // and with the best one
     double gain;        // of that, relative to the whole step
     int node;           // whose changed speed was the largest in this step; −1: none changed

@@ -8,24 +8,31 @@ struct hypertune_detect_options hypertune_detect_defaults(void)
 {
     return (struct hypertune_detect_options){
         .evidence_least = 1.0,
-        .evidence_most = 4.0,
         .evidence_needed = 5.0,
-        .noise_first = 0.05,
+        .mistakes = 1e-3,
+        .noise_first = 0.1,
         .noise_least = 0.01,
         .memory_samples = 20.0,
     };
 }
 
-// Alone one of these is rare (1 in 40, to one side), and two in a row are no accident.
-static const double clear_evidence = 2.0;
+// What noise does not explain: an outlier if it stays alone, a change otherwise. How frequent the former
+// are is learned over so many samples.
+static const double far_evidence = 3.0, outliers_memory = 200.0, outliers_first = 0.004;
+// How many outliers in a row a change can take.
+static const double row_least = 2.0, row_most = 4.0;
+// No sample moves the level as if it were further off than this.
+static const double follow_most = 2.0;
 // Samples this close, in units of the noise of their difference, are of one level.
 static const double agreement = 2.5;
-// So many samples' worth of noise_first are mixed in: few differences say little.
+// So many samples' worth of noise_first are mixed in until the window is full: few differences say
+// little.
 static const double noise_first_weight = 4.0;
 
 void hypertune_detect_init(struct hypertune_detect *detect, double slowdown, double weight)
 {
-    *detect = (struct hypertune_detect){.level = log(slowdown), .weight = weight};
+    *detect = (struct hypertune_detect){
+        .level = log(slowdown), .weight = weight, .outliers = outliers_first};
 }
 
 double hypertune_detect_slowdown(const struct hypertune_detect *detect)
@@ -35,18 +42,17 @@ double hypertune_detect_slowdown(const struct hypertune_detect *detect)
 
 // ---- noise --------------------------------------------------------------------------------------
 
-// Of the sorted noises, `above` of them is so much or more.
 static double noise_quantile(const struct hypertune_detect *d, double share)
 {
     return (double)d->noises_sorted[(int)(share * (d->recent_noises - 1) + 0.5)];
 }
 
 // The deviation of a normal distribution with the same median; or with the same 80 % quantile, where
-// the tails are heavier. A load that comes and goes spoils less than one in five.
+// the tails are heavier; but not if they are outliers, each of which spoils two differences.
 static double noise_learned(const struct hypertune_detect *d)
 {
     double middle = noise_quantile(d, 0.5) * 1.4826, tail = noise_quantile(d, 0.8) / 1.2816;
-    return middle > tail ? middle : tail;
+    return fmax(middle, fmin(tail, 2.0 * middle));
 }
 
 // Noise of the mean of m micro-batches falls with √m.
@@ -56,8 +62,9 @@ double hypertune_detect_noise(const struct hypertune_detect *detect,
     double first = options->noise_first;
     if (detect->recent_noises > 0) {
         double learned = noise_learned(detect) / sqrt(micro_batches);
-        double weight = detect->recent_noises;
-        first = (first * noise_first_weight + learned * weight) / (noise_first_weight + weight);
+        double known = (double)detect->recent_noises / HYPERTUNE_NOISE_WINDOW;
+        double doubt = noise_first_weight * (1.0 - known), weight = detect->recent_noises;
+        first = (first * doubt + learned * weight) / (doubt + weight);
     }
     return first > options->noise_least ? first : options->noise_least;
 }
@@ -121,34 +128,60 @@ static double median_of_three(double a, double b, double c)
 
 // ---- change -------------------------------------------------------------------------------------
 
-static bool evidence_add(struct hypertune_evidence *e, const struct hypertune_detect_options *o,
-                         double deviation)
+// What one sample may count for: outliers come in a row of k by accident once in outliers^−k.
+static double evidence_most(const struct hypertune_detect *d,
+                            const struct hypertune_detect_options *o)
 {
-    e->sum = fmax(0.0, e->sum + fmin(deviation, o->evidence_most) - o->evidence_least);
+    double row = ceil(log(o->mistakes) / log(d->outliers));
+    row = fmax(row_least, fmin(row_most, row));
+    return o->evidence_least + 1.2 * o->evidence_needed / row;
+}
+
+static void evidence_add(struct hypertune_evidence *e, const struct hypertune_detect_options *o,
+                         double most, double deviation)
+{
+    e->sum = fmax(0.0, e->sum + fmin(deviation, most) - o->evidence_least);
     e->streak = deviation > o->evidence_least ? e->streak + 1 : 0;
-    e->clear = deviation > clear_evidence ? e->clear + 1 : 0;
-    return e->sum > o->evidence_needed && e->streak >= 2;
+    e->far = deviation > far_evidence ? e->far + 1 : 0;
+}
+
+static bool agree(double a, double b, double noise)
+{
+    return fabs(a - b) <= agreement * M_SQRT2 * noise;
+}
+
+// An outlier alone is never enough, whatever noise came before.
+static bool evidence_is_enough(const struct hypertune_detect *d, const struct hypertune_evidence *e,
+                               const struct hypertune_detect_options *o, double noise)
+{
+    return e->sum > o->evidence_needed &&
+           (e->far >= 2 || (e->streak >= 2 && agree(sample_ago(d, 0), sample_ago(d, 1), noise)));
+}
+
+static void outliers_learn(struct hypertune_detect *d, bool was_outlier)
+{
+    d->outliers += ((was_outlier ? 1.0 : 0.0) - d->outliers) / outliers_memory;
 }
 
 // The new level is the mean of the latest samples that agree: the step in which the change came is a
-// mixture of both. With three or more the middle one is the measure, so that an outlier is not.
+// mixture of both. The middle of three is the measure where there are three, so no outlier is.
 static int level_find(const struct hypertune_detect *d, const struct hypertune_evidence *evidence,
                       double noise, double *level)
 {
+    int row = evidence->far >= 2 ? evidence->far : evidence->streak;
+    int most = row < HYPERTUNE_RECENT ? row : HYPERTUNE_RECENT, count = 0;
     double pivot = sample_ago(d, 0), sum = 0.0;
-    if (evidence->clear >= 3) {
+    if (row >= 3) {
         pivot = median_of_three(pivot, sample_ago(d, 1), sample_ago(d, 2));
     }
-    int most = evidence->streak < HYPERTUNE_RECENT ? evidence->streak : HYPERTUNE_RECENT;
-    int agree = 0;
     for (int ago = 0; ago < most; ago++) {
-        if (fabs(sample_ago(d, ago) - pivot) <= agreement * M_SQRT2 * noise) {
+        if (agree(sample_ago(d, ago), pivot, noise)) {
             sum += sample_ago(d, ago);
-            agree++;
+            count++;
         }
     }
-    *level = sum / agree;
-    return agree;
+    *level = sum / count;
+    return count;
 }
 
 static void level_change(struct hypertune_detect *d, double level, double weight)
@@ -175,9 +208,19 @@ static void level_recall(double former, double former_weight, double noise,
 static void level_follow(struct hypertune_detect *d, const struct hypertune_detect_options *o,
                          double sample, double noise)
 {
-    double off = fmax(-clear_evidence * noise, fmin(clear_evidence * noise, sample - d->level));
+    double off = fmax(-follow_most * noise, fmin(follow_most * noise, sample - d->level));
     d->weight = fmin(d->weight + 1.0, o->memory_samples);
     d->level += off / d->weight;
+}
+
+// Takes the level that the evidence is for; returns how many samples that is.
+static int change(struct hypertune_detect *d, struct hypertune_evidence evidence, double noise)
+{
+    double level, former = d->former, former_weight = d->former_weight;
+    int count = level_find(d, &evidence, noise, &level);
+    level_change(d, level, count);
+    level_recall(former, former_weight, noise, d);
+    return evidence.far >= 2 ? evidence.far : evidence.streak;
 }
 
 int hypertune_detect_add(struct hypertune_detect *detect,
@@ -187,19 +230,20 @@ int hypertune_detect_add(struct hypertune_detect *detect,
     struct hypertune_detect *d = detect;
     double sample = log(slowdown), noise = hypertune_detect_noise(d, options, micro_batches);
     double deviation = (sample - d->level) / (noise * sqrt(1.0 + 1.0 / d->weight));
+    double most = evidence_most(d, options);
+    bool suspect = d->slower.far + d->faster.far > 0;
     sample_keep(d, sample, micro_batches);
-    bool slower = evidence_add(&d->slower, options, deviation);
-    bool faster = evidence_add(&d->faster, options, -deviation);
-    if (!slower && !faster) {
-        level_follow(d, options, sample, noise);
-        return 0;
+    evidence_add(&d->slower, options, most, deviation);
+    evidence_add(&d->faster, options, most, -deviation);
+    outliers_learn(d, suspect && d->slower.far + d->faster.far == 0);
+    if (evidence_is_enough(d, &d->slower, options, noise)) {
+        return change(d, d->slower, noise);
     }
-    const struct hypertune_evidence evidence = slower ? d->slower : d->faster;
-    double level, former = d->former, former_weight = d->former_weight;
-    int agree = level_find(d, &evidence, noise, &level);
-    level_change(d, level, agree);
-    level_recall(former, former_weight, noise, d);
-    return evidence.streak;
+    if (evidence_is_enough(d, &d->faster, options, noise)) {
+        return change(d, d->faster, noise);
+    }
+    level_follow(d, options, sample, noise);
+    return 0;
 }
 
 void hypertune_detect_believe(struct hypertune_detect *detect, double slowdown)

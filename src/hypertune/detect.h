@@ -19,12 +19,13 @@ struct hypertune_detect_options {
     // In units of the noise: what a sample must exceed to count as evidence. 1 finds shifts of two
     // or more fastest; smaller ones are found too, by the average.
     double evidence_least;
-    // And what it is cut to: outliers are no better evidence than this.
-    double evidence_most;
-    // Sum of evidence that is a change. Between 1 and 2 times (most − least): a clear step is found
-    // with its second sample. Normal noise passes 5 once in 50,000 samples.
+    // Sum of evidence that is a change: normal noise passes 5 once in 50,000 samples. Outliers count
+    // for half of it at most, so that a clear step is found with its second sample.
     double evidence_needed;
-    double noise_first;    // relative, of one sample, until there are some: a quiet machine's
+    // How often outliers in a row may pass for a change. Where this run's own outliers are frequent,
+    // each counts for less than half, and more of them are needed.
+    double mistakes;
+    double noise_first;    // relative, of one sample, until there are some: rather too much
     double noise_least;    // relative: smaller changes are never worth anything
     double memory_samples; // over how many the level averages
 };
@@ -37,7 +38,7 @@ enum { HYPERTUNE_NOISE_WINDOW = 31, HYPERTUNE_RECENT = 8 };
 struct hypertune_evidence {
     double sum;
     int streak; // samples in a row that were evidence
-    int clear;  // and those that alone would be rare
+    int far;    // and those that no noise explains
 };
 
 struct hypertune_detect {
@@ -48,6 +49,7 @@ struct hypertune_detect {
     struct hypertune_evidence slower, faster;
     double recent[HYPERTUNE_RECENT]; // log slowdowns, ring
     double recent_micro_batches;     // of the latest
+    double outliers;                 // part of the samples that were, and led to nothing
     long samples;
     int recent_noises;
     // |differences| of neighbours, for one micro-batch: in order of arrival, and sorted.

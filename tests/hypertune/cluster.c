@@ -2,36 +2,8 @@
 #include "cluster.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "cmocka_all.h"
-
-// Plain and slow: one micro-batch after the other to whoever would be done first.
-static bool split_greedily(void *context, const struct hypertune_load *load, int split[])
-{
-    (void)context;
-    int left = load->total;
-    for (int i = 0; i < load->nodes; i++) {
-        split[i] = load->least[i];
-        left -= load->least[i];
-    }
-    for (; left > 0; left--) {
-        int best = -1;
-        double best_s = INFINITY;
-        for (int i = 0; i < load->nodes; i++) {
-            double seconds = load->fixed_s[i] + load->each_s[i] * (split[i] + 1);
-            if (split[i] < load->most[i] && seconds < best_s) {
-                best = i;
-                best_s = seconds;
-            }
-        }
-        if (best < 0) {
-            return false;
-        }
-        split[best]++;
-    }
-    return left == 0;
-}
 
 void cluster_init(struct cluster *cluster, int nodes, uint64_t seed)
 {
@@ -46,6 +18,7 @@ void cluster_init(struct cluster *cluster, int nodes, uint64_t seed)
 
 void cluster_begin(struct cluster *cluster)
 {
+    assert_int_equal(hypertune_exact_create(cluster->nodes, &cluster->exact), STN_OK);
     const struct hypertune_decide_config config = {
         .load = {.nodes = cluster->nodes,
                  .total = cluster->total,
@@ -53,7 +26,8 @@ void cluster_begin(struct cluster *cluster)
                  .each_s = cluster->each_s,
                  .least = cluster->least,
                  .most = cluster->most},
-        .split = split_greedily,
+        .split = hypertune_exact_split,
+        .split_context = cluster->exact,
         .options = hypertune_decide_defaults(),
     };
     assert_int_equal(hypertune_decide_create(&config, &cluster->decide), STN_OK);
@@ -63,6 +37,7 @@ void cluster_begin(struct cluster *cluster)
 void cluster_end(struct cluster *cluster)
 {
     hypertune_decide_destroy(cluster->decide);
+    hypertune_exact_destroy(cluster->exact);
 }
 
 static double true_s(const struct cluster *c, int node)

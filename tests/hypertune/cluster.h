@@ -6,6 +6,7 @@
 
 #include "base/random.h"
 #include "hypertune/decide.h"
+#include "hypertune/exact.h"
 
 enum { CLUSTER_NODES_MAX = 1024 };
 
@@ -18,6 +19,7 @@ struct cluster {
     double noise, exchange_s;
     struct base_random random;
     struct hypertune_report reports[CLUSTER_NODES_MAX];
+    struct hypertune_exact *exact;
     struct hypertune_decide *decide;
     struct hypertune_decision decision; // of the last step
     double clock_s[CLUSTER_NODES_MAX];
