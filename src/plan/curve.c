@@ -92,6 +92,9 @@ double plan_curve_seconds(const struct plan_curve *curve, int micro_batches)
     if (curve->count == 0 || micro_batches <= 0) {
         return plan_line_seconds(&curve->line, micro_batches);
     }
+    if (micro_batches <= curve->points[0].micro_batches) {
+        return point_seconds(&curve->points[0]); // to the bit, as searches compare it
+    }
     return micro_batches / table_speed(curve, micro_batches);
 }
 

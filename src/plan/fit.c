@@ -7,7 +7,7 @@
 
 const struct plan_fit_options plan_fit_defaults = {
     .top = 8,
-    .precision = 0.01,
+    .precision = 0.02,
     .noise = 0.10,
     .outliers = 0.25,
     .samples_least = 3,
@@ -20,6 +20,9 @@ static const double NOISE_LEAST =
     1e-4; // a clock is no better; keeps exact samples from dividing by 0
 // How far the samples of one m may lie off the line, all together, before it is no line.
 static const double MISFIT_LEAST = 0.03;
+// Other programs only make things slower: when more than this part is far *below* the line, it is
+// the line that is disturbed.
+static const double FAST_OUTLIERS_MOST = 0.05;
 enum { REFINEMENTS = 20, PLACES_MAX = 3 };
 
 struct data {
@@ -164,8 +167,10 @@ static void fill_errors(const struct data *data, struct plan_fit *fit)
         squares += data->weights[i] * off * off;
         fit->outliers += data->weights[i] == 0.0;
     }
-    double left_over = weights > 2.5 ? sqrt(squares / (weights - 2.0)) : fit->noise;
-    double variance = left_over > NOISE_LEAST ? left_over * left_over : NOISE_LEAST * NOISE_LEAST;
+    // Two go for a and c, and two more for the tails of Student's distribution with few samples.
+    double freedom = weights - 4.0;
+    double variance = freedom > 1.0 ? squares / freedom : fit->noise * fit->noise;
+    variance = fmax(variance, NOISE_LEAST * NOISE_LEAST);
     struct moments sums = moments_of(data, &fit->line);
     double d = determinant(&sums);
     if (d > 0.0) {
@@ -240,10 +245,20 @@ static bool misses(const struct data *data, const struct plan_fit *fit, int micr
     return fabs(median(off, count)) > fmax(MISFIT_LEAST, chance);
 }
 
+static int fast_outliers(const struct data *data, const struct plan_fit *fit)
+{
+    int count = 0;
+    for (int i = 0; i < data->count; i++) {
+        count += data->weights[i] == 0.0 && off_line(&data->samples[i], &fit->line) < 0.0;
+    }
+    return count;
+}
+
 static const char *disturbance(const struct data *data, const struct plan_fit *fit,
                                const struct plan_fit_options *options)
 {
-    if (fit->outliers > options->outliers * data->count) {
+    if (fit->outliers > options->outliers * data->count ||
+        fast_outliers(data, fit) > FAST_OUTLIERS_MOST * data->count) {
         return "many measurements are far off the others: something else is running";
     }
     if (fit->noise > options->noise) {

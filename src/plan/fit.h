@@ -31,7 +31,7 @@ struct plan_fit_options {
     int samples_most;  // in all; then it is good or unsure
 };
 
-// m = 1, 4 or 5, and 8; 1 % at 8; noise up to 10 %, a quarter left out; 3 for each m and 36 in all.
+// m = 1, 4 or 5, and 8; 2 % at 8; noise up to 10 %, a quarter left out; 3 for each m and 36 in all.
 extern const struct plan_fit_options plan_fit_defaults;
 
 enum plan_fit_verdict {

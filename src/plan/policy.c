@@ -79,6 +79,11 @@ static int least_of(const struct plan_node *node)
     return node->floor > 1 ? node->floor : 1;
 }
 
+static int clamp_to(const struct plan_node *node, int batch)
+{
+    return batch < least_of(node) ? least_of(node) : batch > node->cap ? node->cap : batch;
+}
+
 static int best_batch(const struct plan_request *request, const struct plan_node *node)
 {
     return plan_curve_best(&node->curve, request->options.knee, least_of(node), node->cap);
@@ -93,7 +98,7 @@ static double best_speed(const struct plan_request *request, const struct plan_n
 // before the loop's end at t_slow·(1 + 1/E); so the aim is that end. A step past it is not taken.
 static int grow_to(const struct plan_node *node, int from, double aim_s, double adjust_s)
 {
-    int batch = from < least_of(node) ? least_of(node) : from > node->cap ? node->cap : from;
+    int batch = plan_curve_within(&node->curve, aim_s, least_of(node), clamp_to(node, from));
     while (batch < node->cap) {
         double left_s = aim_s - plan_curve_seconds(&node->curve, batch);
         double step = fmin(batch * left_s / adjust_s, node->cap - batch);
@@ -136,8 +141,7 @@ static void batches_stannis(const struct plan_request *request, int split[])
         if (nodes[i].cap == 0) {
             split[i] = 0;
         } else if (nodes[i].kind == slowest->kind) {
-            split[i] =
-                plan_curve_within(&nodes[i].curve, slow_s, least_of(&nodes[i]), nodes[i].cap);
+            split[i] = clamp_to(&nodes[i], batch);
         } else {
             split[i] = grow_to(&nodes[i], batch, aim_s, adjust_s);
         }
@@ -167,11 +171,12 @@ static int most_influencing(const struct plan_request *request, int counts[])
     return best;
 }
 
-// Whatever comes nearest in time.
+// Whatever comes nearest in time. What takes no longer than the least it can do is free.
 static int batch_at(const struct plan_node *node, double seconds)
 {
-    int below = plan_curve_within(&node->curve, seconds, least_of(node), node->cap);
-    if (below == node->cap) {
+    double least_s = plan_curve_seconds(&node->curve, least_of(node));
+    int below = plan_curve_within(&node->curve, fmax(seconds, least_s), least_of(node), node->cap);
+    if (below == node->cap || seconds < least_s) {
         return below;
     }
     double early_s = seconds - plan_curve_seconds(&node->curve, below);
@@ -183,9 +188,16 @@ static void batches_hypertune(const struct plan_request *request, int split[])
 {
     const struct plan_node *nodes = request->cluster.nodes;
     const struct plan_node *first = &nodes[most_influencing(request, split)];
-    double step_s = plan_curve_seconds(&first->curve, best_batch(request, first));
+    int batch = best_batch(request, first);
+    double step_s = plan_curve_seconds(&first->curve, batch);
     for (int i = 0; i < request->cluster.count; i++) {
-        split[i] = nodes[i].cap > 0 ? batch_at(&nodes[i], step_s) : 0;
+        if (nodes[i].cap == 0) {
+            split[i] = 0;
+        } else if (nodes[i].kind == first->kind) {
+            split[i] = clamp_to(&nodes[i], batch);
+        } else {
+            split[i] = batch_at(&nodes[i], step_s);
+        }
     }
 }
 
