@@ -372,6 +372,8 @@ enum stn_status hypertune_decide_create(const struct hypertune_decide_config *co
         return stn_fail(STN_ERR_NO_MEMORY, "no memory to watch %d nodes", config->load.nodes);
     }
     d->options = config->options;
+    // As few false alarms in a thousand nodes as in one: they fall with e^(−2·evidence).
+    d->options.detect.evidence_needed += 0.5 * log(config->load.nodes);
     d->split = config->split;
     d->split_context = config->split_context;
     d->horizon = config->options.horizon_most;

@@ -38,7 +38,7 @@ typedef enum stn_status hypertune_split(void *context, const struct hypertune_lo
                                         int split[]);
 
 struct hypertune_decide_options {
-    struct hypertune_detect_options detect;
+    struct hypertune_detect_options detect; // of a single node; more evidence is asked of many
     struct hypertune_probe_options probe;
     // Of a step's time that a re-plan costs: what nodes had loaded ahead is not theirs any more, and the
     // new split may be wrong.

@@ -147,6 +147,21 @@ static void test_quiet(void **state)
     assert_in_range(noisy, 0, SEEDS / 2);
 }
 
+// Many nodes are no more nervous than a few.
+static void test_quiet_with_many_nodes(void **state)
+{
+    (void)state;
+    cluster_init(&cluster, 1000, 1);
+    cluster.noise = 0.05;
+    cluster_begin(&cluster);
+    cluster_steps(&cluster, 300);
+    assert_in_range(cluster.replans, 0, 6);
+    cluster.slowdown[500] = 2.0;
+    cluster_steps(&cluster, 2);
+    assert_efficiency(0.9); // one micro-batch is 6 %
+    cluster_end(&cluster);
+}
+
 static double student(struct base_random *random)
 {
     double sum = 0.0;
@@ -345,6 +360,7 @@ int main(void)
         cmocka_unit_test(test_load_that_comes_and_goes),
         cmocka_unit_test(test_ramp),
         cmocka_unit_test(test_quiet),
+        cmocka_unit_test(test_quiet_with_many_nodes),
         cmocka_unit_test(test_quiet_with_heavy_tails_and_spikes),
         cmocka_unit_test(test_node_without_work_is_probed),
         cmocka_unit_test(test_short_load_on_a_node_without_work),
