@@ -39,8 +39,9 @@ struct plan_batch {
 void plan_batch_limits(const struct plan_batch_options *options, int micro_batch, int *least,
                        int *most);
 
-// Fills split[cluster->count] too; `heap` and `nodes` of as many are scratch. Refused: limits that no
-// split can keep.
+// Fills split[cluster->count] too, with `heap` of as many as scratch, and `nodes`: those of the
+// cluster with the floors that private samples make at this batch. Refused: limits that no split can
+// keep.
 STN_MUST_CHECK enum stn_status plan_batch_find(const struct plan_cluster *cluster,
                                                const struct plan_batch_options *options,
                                                struct plan_node nodes[], struct plan_offer heap[],

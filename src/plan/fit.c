@@ -16,8 +16,8 @@ const struct plan_fit_options plan_fit_defaults = {
 
 static const double BIWEIGHT_REACH = 4.685; // 95 % as efficient as least squares on normal noise
 static const double MAD_TO_SIGMA = 1.4826;
-static const double NOISE_LEAST =
-    1e-4; // a clock is no better; keeps exact samples from dividing by 0
+// No clock is better; and exact samples must not divide by 0.
+static const double NOISE_LEAST = 1e-4;
 // How far the samples of one m may lie off the line, all together, before it is no line.
 static const double MISFIT_LEAST = 0.03;
 // Other programs only make things slower: when more than this part is far *below* the line, it is
@@ -196,11 +196,14 @@ double plan_fit_error_s(const struct plan_fit *fit, int micro_batches)
 // one. Returns how many.
 static int places_list(const struct plan_fit_options *options, int places[PLACES_MAX])
 {
-    int count = 0, candidates[PLACES_MAX] = {1, (1 + options->top) / 2, options->top};
-    for (int i = 0; i < PLACES_MAX; i++) {
-        if (count == 0 || candidates[i] > places[count - 1]) {
-            places[count++] = candidates[i];
-        }
+    const int middle = (1 + options->top) / 2;
+    int count = 0;
+    places[count++] = 1;
+    if (middle > 1) {
+        places[count++] = middle;
+    }
+    if (options->top > middle) {
+        places[count++] = options->top;
     }
     return count;
 }

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "plan/mixture.h"
 #include "plan/split.h"
 
 const struct plan_policy_options plan_policy_defaults = {
@@ -27,20 +28,19 @@ static enum stn_status split_balanced(const struct plan_request *request,
                            scratch->offers, split, &batch);
 }
 
-// M in proportion to `weights` as far as floors and caps allow: who computes a weight a second is
-// done at the same time as the others. A weight of 0 is a share of 0 above the floor.
+// M in the proportions that `split` has, as far as floors and caps allow: nodes as fast as their
+// numbers would all be done at the same time. A 0 stays one if it can.
 static enum stn_status split_in_proportion(const struct plan_request *request,
-                                           const struct plan_scratch *scratch, int micro_batches,
-                                           int split[])
+                                           const struct plan_scratch *scratch, int split[])
 {
     struct plan_cluster cluster = request->cluster;
-    memcpy(scratch->nodes, cluster.nodes, (size_t)cluster.count * sizeof(*scratch->nodes));
     for (int i = 0; i < cluster.count; i++) {
+        scratch->nodes[i] = cluster.nodes[i];
         double weight = split[i] > 0 ? split[i] : 1e-9;
         scratch->nodes[i].curve = (struct plan_curve){.line = {.each_s = 1.0 / weight}};
     }
     cluster.nodes = scratch->nodes;
-    return plan_split(&cluster, micro_batches, scratch->offers, split);
+    return plan_split(&cluster, request->micro_batches, scratch->offers, split);
 }
 
 static int sum_of(const int split[], int count)
@@ -52,23 +52,24 @@ static int sum_of(const int split[], int count)
     return sum < INT_MAX ? (int)sum : INT_MAX;
 }
 
-// Equal batches, what Horovod and DDP do. Without a batch: the one that `balanced` would take, so
-// that the two can be compared.
+// Equal batches, what Horovod and DDP do. Without a batch: the one that `balanced` would take, with
+// its floors, so that the two can be compared.
 static enum stn_status split_uniform(const struct plan_request *request,
                                      const struct plan_scratch *scratch, int split[])
 {
-    int micro_batches = request->micro_batches;
-    if (micro_batches == 0) {
+    struct plan_request sized = *request;
+    if (request->micro_batches == 0) {
         enum stn_status status = split_balanced(request, scratch, split);
         if (status) {
             return status;
         }
-        micro_batches = sum_of(split, request->cluster.count);
+        sized.micro_batches = sum_of(split, request->cluster.count);
+        sized.cluster.nodes = scratch->nodes;
     }
     for (int i = 0; i < request->cluster.count; i++) {
         split[i] = 1;
     }
-    return split_in_proportion(request, scratch, micro_batches, split);
+    return split_in_proportion(&sized, scratch, split);
 }
 
 // ---- the papers' --------------------------------------------------------------------------------
@@ -114,10 +115,10 @@ static int grow_to(const struct plan_node *node, int from, double aim_s, double 
     return batch;
 }
 
-// The node whose best batch is slowest; -1: none may compute.
+// The node whose best batch is slowest.
 static int slowest_node(const struct plan_request *request)
 {
-    int slowest = -1;
+    int slowest = 0;
     double speed = INFINITY;
     for (int i = 0; i < request->cluster.count; i++) {
         const struct plan_node *node = &request->cluster.nodes[i];
@@ -222,12 +223,6 @@ static enum stn_status check_papers(const struct plan_request *request)
                         "the knee above 0 and at most 1",
                         options->adjust_s, options->margin, options->knee);
     }
-    if (slowest_node(request) < 0) {
-        return stn_fail(STN_ERR_INVALID,
-                        "no node may compute: memory or max_batch of all of them "
-                        "is below one micro-batch (%d samples)",
-                        request->cluster.micro_batch);
-    }
     return STN_OK;
 }
 
@@ -243,7 +238,7 @@ static enum stn_status split_paper(const struct plan_request *request,
     if (request->micro_batches == 0) {
         return STN_OK;
     }
-    return split_in_proportion(request, scratch, request->micro_batches, split);
+    return split_in_proportion(request, scratch, split);
 }
 
 static enum stn_status split_stannis(const struct plan_request *request,
@@ -284,7 +279,6 @@ const struct plan_policy *plan_policy_find(const char *name)
 int64_t plan_policy_data(const int split[], int nodes, int micro_batch, int64_t samples,
                          int64_t data[])
 {
-    __extension__ typedef __int128 wide;
     int64_t total = 0, before = 0, given = 0;
     for (int i = 0; i < nodes; i++) {
         total += split[i];
@@ -292,7 +286,7 @@ int64_t plan_policy_data(const int split[], int nodes, int micro_batch, int64_t 
     assert(total > 0);
     for (int i = 0; i < nodes; i++) {
         before += split[i];
-        int64_t until = (int64_t)((wide)samples * before / total);
+        int64_t until = (int64_t)((plan_wide)samples * (plan_wide)before / (plan_wide)total);
         data[i] = until - given;
         given = until;
     }

@@ -25,7 +25,9 @@ extern const struct plan_policy_options plan_policy_defaults;
 
 struct plan_request {
     struct plan_cluster cluster;
-    int micro_batches; // M of a step; 0: the policy's choice
+    // M of a step; 0: the policy's choice. Then `balanced`, `static` and `uniform` take that of
+    // plan/batch.h, which raises floors with the batch; the papers' ways take floors as they are.
+    int micro_batches;
     struct plan_policy_options options;
 };
 

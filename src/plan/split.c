@@ -2,6 +2,7 @@
 #include "plan/split.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 // ---- what cannot be planned ---------------------------------------------------------------------
@@ -14,8 +15,11 @@ static struct node_label label_of(const struct plan_cluster *cluster, int i)
 {
     struct node_label label;
     const char *name = cluster->nodes[i].name;
-    snprintf(label.text, sizeof(label.text), name ? "node %d (%s)" : "node %d", i,
-             name ? name : "");
+    if (name) {
+        snprintf(label.text, sizeof(label.text), "node %d (%s)", i, name);
+    } else {
+        snprintf(label.text, sizeof(label.text), "node %d", i);
+    }
     return label;
 }
 
@@ -49,11 +53,21 @@ enum stn_status plan_split_check(const struct plan_cluster *cluster)
     if (cluster->count < 1) {
         return stn_fail(STN_ERR_INVALID, "no node to plan for: name at least one");
     }
-    enum stn_status status = STN_OK;
-    for (int i = 0; i < cluster->count && !status; i++) {
-        status = check_node(cluster, i);
+    bool any = false;
+    for (int i = 0; i < cluster->count; i++) {
+        enum stn_status status = check_node(cluster, i);
+        if (status) {
+            return status;
+        }
+        any = any || cluster->nodes[i].cap > 0;
     }
-    return status;
+    if (!any) {
+        return stn_fail(STN_ERR_INVALID,
+                        "no node may compute: memory or max_batch of all of them is below one "
+                        "micro-batch (%d samples): raise one, or take a smaller --micro-batch",
+                        cluster->micro_batch);
+    }
+    return STN_OK;
 }
 
 static enum stn_status check_sums(const struct plan_cluster *cluster, int micro_batches)
@@ -74,12 +88,6 @@ static enum stn_status check_sums(const struct plan_cluster *cluster, int micro_
                         "a batch of %lld samples is too small: the nodes' private data needs %lld "
                         "of every step; take --batch %lld, or make epochs longer",
                         batch, floors * g, floors * g);
-    }
-    if (caps == 0) {
-        return stn_fail(STN_ERR_INVALID,
-                        "no node may compute: memory or max_batch of all of them "
-                        "is below one micro-batch (%lld samples)",
-                        g);
     }
     if (caps < micro_batches) {
         return stn_fail(STN_ERR_INVALID,
@@ -189,8 +197,9 @@ enum stn_status plan_split(const struct plan_cluster *cluster, int micro_batches
     }
     double level_s = level_find(cluster, micro_batches), lower = 1e-12;
     long long given = split_until(cluster, level_s, split);
-    for (; given > micro_batches; lower *= 2.0) { // rounding, or ties at the level
-        given = split_until(cluster, level_s * (1.0 - fmin(lower, 1.0)), split);
+    while (given > micro_batches) { // rounding, or ties at the level
+        given = split_until(cluster, level_s * fmax(0.0, 1.0 - lower), split);
+        lower *= 2.0;
     }
     struct plan_greedy greedy = plan_greedy_start(cluster, split, heap);
     for (; given < micro_batches; given++) {

@@ -228,6 +228,14 @@ static void test_uniform(void **state)
     assert_int_equal(split_by("uniform", &request, split), STN_OK);
     assert_int_equal(split_by("static", &request, balanced), STN_OK);
     assert_int_equal(sum_of(split, 4), sum_of(balanced, 4));
+    // Half of the data is node 2's own: so is half of every step, whatever the policy.
+    request.options.batch.samples = 8000;
+    request.options.batch.private_samples = (const int64_t[]){0, 0, 4000, 0};
+    nodes[0].floor = 0;
+    assert_int_equal(split_by("uniform", &request, split), STN_OK);
+    assert_int_equal(split_by("balanced", &request, balanced), STN_OK);
+    assert_int_equal(split[2], (sum_of(split, 4) + 1) / 2);
+    assert_int_equal(balanced[2], split[2]);
 }
 
 static void check_bounds(const struct random_cluster *c, const int split[], bool keeps_all_at_work)
