@@ -2,7 +2,6 @@
 #include "hypertune/detect.h"
 
 #include <math.h>
-#include <string.h>
 
 struct hypertune_detect_options hypertune_detect_defaults(void)
 {
@@ -29,6 +28,10 @@ static const double agreement = 2.5;
 // little.
 static const double noise_first_weight = 4.0;
 
+// How far samples are apart that differ by slow noise too, and the most that it is taken for.
+static const int samples_apart = 4;
+static const double slow_most = 2.0;
+
 void hypertune_detect_init(struct hypertune_detect *detect, double slowdown, double weight)
 {
     *detect = (struct hypertune_detect){
@@ -42,83 +45,70 @@ double hypertune_detect_slowdown(const struct hypertune_detect *detect)
 
 // ---- noise --------------------------------------------------------------------------------------
 
-static double noise_quantile(const struct hypertune_detect *d, double share)
-{
-    return (double)d->noises_sorted[(int)(share * (d->recent_noises - 1) + 0.5)];
-}
-
 // The deviation of a normal distribution with the same median; or with the same 80 % quantile, where
 // the tails are heavier; but not if they are outliers, each of which spoils two differences.
+static double deviation_of(const struct hypertune_window *differences)
+{
+    double middle = hypertune_window_quantile(differences, 0.5) * 1.4826;
+    double tail = hypertune_window_quantile(differences, 0.8) / 1.2816;
+    return fmax(middle, fmin(tail, 2.0 * middle));
+}
+
+// Of a sample of one micro-batch. Noise that stays for several samples looks smaller from one to the
+// next than it is.
 static double noise_learned(const struct hypertune_detect *d)
 {
-    double middle = noise_quantile(d, 0.5) * 1.4826, tail = noise_quantile(d, 0.8) / 1.2816;
-    return fmax(middle, fmin(tail, 2.0 * middle));
+    double near = hypertune_window_quantile(&d->near, 0.5);
+    double slow = near > 0.0 ? hypertune_window_quantile(&d->apart, 0.5) / near : 1.0;
+    return deviation_of(&d->near) * fmax(1.0, fmin(slow, slow_most));
 }
 
 // Noise of the mean of m micro-batches falls with √m.
 double hypertune_detect_noise(const struct hypertune_detect *detect,
                               const struct hypertune_detect_options *options, int micro_batches)
 {
-    double first = options->noise_first;
-    if (detect->recent_noises > 0) {
+    double noise = options->noise_first, weight = detect->near.count;
+    if (weight > 0.0) {
         double learned = noise_learned(detect) / sqrt(micro_batches);
-        double known = (double)detect->recent_noises / HYPERTUNE_NOISE_WINDOW;
-        double doubt = noise_first_weight * (1.0 - known), weight = detect->recent_noises;
-        first = (first * doubt + learned * weight) / (doubt + weight);
+        double doubt = noise_first_weight * (1.0 - weight / HYPERTUNE_WINDOW_SIZE);
+        noise = (noise * doubt + learned * weight) / (doubt + weight);
     }
-    return first > options->noise_least ? first : options->noise_least;
-}
-
-static int noise_position(const struct hypertune_detect *d, float noise)
-{
-    int i = 0;
-    while (i < d->recent_noises && d->noises_sorted[i] < noise) {
-        i++;
-    }
-    return i;
-}
-
-static void noise_forget(struct hypertune_detect *d, float noise)
-{
-    int i = noise_position(d, noise);
-    d->recent_noises--;
-    memmove(&d->noises_sorted[i], &d->noises_sorted[i + 1],
-            (size_t)(d->recent_noises - i) * sizeof(*d->noises_sorted));
-}
-
-static void noise_learn(struct hypertune_detect *d, double difference, int micro_batches)
-{
-    // For one micro-batch: s²/m + s²/m' is the variance of the difference.
-    float noise =
-        (float)(fabs(difference) / sqrt(1.0 / micro_batches + 1.0 / d->recent_micro_batches));
-    float *oldest = &d->noises[(d->samples - 1) % HYPERTUNE_NOISE_WINDOW];
-    if (d->recent_noises == HYPERTUNE_NOISE_WINDOW) {
-        noise_forget(d, *oldest);
-    }
-    *oldest = noise;
-    int i = noise_position(d, noise);
-    memmove(&d->noises_sorted[i + 1], &d->noises_sorted[i],
-            (size_t)(d->recent_noises - i) * sizeof(*d->noises_sorted));
-    d->noises_sorted[i] = noise;
-    d->recent_noises++;
+    return fmax(noise, options->noise_least);
 }
 
 // ---- samples ------------------------------------------------------------------------------------
 
 // The latest is 0 samples ago.
-static double sample_ago(const struct hypertune_detect *d, int ago)
+static long index_ago(const struct hypertune_detect *d, int ago)
 {
-    return d->recent[(d->samples - 1 - ago) % HYPERTUNE_RECENT];
+    return (d->samples - 1 - ago) % HYPERTUNE_RECENT;
 }
 
-static void sample_keep(struct hypertune_detect *d, double sample, int micro_batches)
+static double sample_ago(const struct hypertune_detect *d, int ago)
 {
-    if (d->samples > 0) {
-        noise_learn(d, sample - sample_ago(d, 0), micro_batches);
+    return d->recent[index_ago(d, ago)];
+}
+
+// For one micro-batch: s²/m + s²/m' is the variance of the difference.
+static void noise_learn(struct hypertune_window *window, const struct hypertune_detect *d, int ago)
+{
+    if (d->samples > ago) {
+        double now = d->recent_micro_batches[index_ago(d, 0)];
+        double then = d->recent_micro_batches[index_ago(d, ago)];
+        double difference = sample_ago(d, 0) - sample_ago(d, ago);
+        hypertune_window_add(window, fabs(difference) / sqrt(1.0 / now + 1.0 / then));
     }
-    d->recent[d->samples % HYPERTUNE_RECENT] = sample;
-    d->recent_micro_batches = micro_batches;
+}
+
+static void sample_keep(struct hypertune_detect *d, double sample, int micro_batches, bool usual)
+{
     d->samples++;
+    d->recent[index_ago(d, 0)] = sample;
+    d->recent_micro_batches[index_ago(d, 0)] = micro_batches;
+    noise_learn(&d->near, d, 1);
+    if (usual && d->samples - d->changed >= samples_apart) { // neither is of another level
+        noise_learn(&d->apart, d, samples_apart);
+    }
 }
 
 static double median_of_three(double a, double b, double c)
@@ -190,6 +180,7 @@ static void level_change(struct hypertune_detect *d, double level, double weight
     d->former_weight = d->weight;
     d->level = level;
     d->weight = weight;
+    d->changed = d->samples;
     d->slower = d->faster = (struct hypertune_evidence){0};
 }
 
@@ -232,7 +223,7 @@ int hypertune_detect_add(struct hypertune_detect *detect,
     double deviation = (sample - d->level) / (noise * sqrt(1.0 + 1.0 / d->weight));
     double most = evidence_most(d, options);
     bool suspect = d->slower.far + d->faster.far > 0;
-    sample_keep(d, sample, micro_batches);
+    sample_keep(d, sample, micro_batches, fabs(deviation) <= far_evidence);
     evidence_add(&d->slower, options, most, deviation);
     evidence_add(&d->faster, options, most, -deviation);
     outliers_learn(d, suspect && d->slower.far + d->faster.far == 0);

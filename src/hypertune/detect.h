@@ -5,15 +5,18 @@
 // throughout, so that twice as slow and twice as fast are equally far away. Pure; constant time
 // and memory.
 //
-// The noise is learned from the run: quantiles of the differences between neighbouring samples, which
-// neither a changed level nor a ramp disturbs. Two CUSUM tests, one for slower and one for faster,
-// gather evidence in units of that noise; one sample can never give enough. When there is enough,
-// the samples that agree with the latest are the new level at once. Between changes the level is
-// an average with a long memory, and outliers move it hardly at all.
+// The noise is learned from the run: quantiles of the differences between samples, which neither a
+// changed level nor a ramp disturbs; between neighbours, and where the noise is slow, between samples
+// further apart. Two CUSUM tests, one for slower and one for faster, gather evidence in units of that
+// noise; one sample can never give enough. When there is enough, the samples that agree with the
+// latest are the new level at once. Between changes the level is an average with a long memory, and
+// outliers move it hardly at all.
 #ifndef HYPERTUNE_DETECT_H
 #define HYPERTUNE_DETECT_H
 
 #include <stdbool.h>
+
+#include "hypertune/window.h"
 
 struct hypertune_detect_options {
     // In units of the noise: what a sample must exceed to count as evidence. 1 finds shifts of two
@@ -32,7 +35,7 @@ struct hypertune_detect_options {
 
 struct hypertune_detect_options hypertune_detect_defaults(void);
 
-enum { HYPERTUNE_NOISE_WINDOW = 31, HYPERTUNE_RECENT = 8 };
+enum { HYPERTUNE_RECENT = 8 };
 
 // One direction of change.
 struct hypertune_evidence {
@@ -47,13 +50,13 @@ struct hypertune_detect {
     double former; // the level before the last change: loads come and go
     double former_weight;
     struct hypertune_evidence slower, faster;
-    double recent[HYPERTUNE_RECENT]; // log slowdowns, ring
-    double recent_micro_batches;     // of the latest
-    double outliers;                 // part of the samples that were, and led to nothing
-    long samples;
-    int recent_noises;
-    // |differences| of neighbours, for one micro-batch: in order of arrival, and sorted.
-    float noises[HYPERTUNE_NOISE_WINDOW], noises_sorted[HYPERTUNE_NOISE_WINDOW];
+    // Log slowdowns and micro-batches of the latest samples, rings.
+    double recent[HYPERTUNE_RECENT];
+    int recent_micro_batches[HYPERTUNE_RECENT];
+    long samples, changed; // ever; when the level changed
+    double outliers;       // part of the samples that were, and led to nothing
+    // |differences| of neighbours, and of samples a few steps apart, for one micro-batch.
+    struct hypertune_window near, apart;
 };
 
 // `slowdown` to begin with, as sure as `weight` samples.
