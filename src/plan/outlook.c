@@ -7,11 +7,10 @@ static struct plan_outlook_node outlook_of_node(const struct plan_node *node, in
                                                 const struct plan_outlook *outlook)
 {
     double compute_s = plan_curve_seconds(&node->curve, micro_batches);
-    bool idle = micro_batches == 0 && node->cap > 0;
     return (struct plan_outlook_node){
         .compute_s = compute_s,
         .busy = compute_s / outlook->step_s,
-        .too_slow = idle && plan_curve_seconds(&node->curve, 1) > outlook->compute_s,
+        .too_slow = node->cap > 0 && plan_curve_seconds(&node->curve, 1) > outlook->compute_s,
     };
 }
 

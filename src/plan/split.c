@@ -5,6 +5,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+// A fixed part as long as so many micro-batches is a mistake. Below it, what a double says of "how
+// many until then" is right to a millionth of a micro-batch.
+static const double FIXED_MOST = 1e9;
+
 // ---- what cannot be planned ---------------------------------------------------------------------
 
 struct node_label {
@@ -27,8 +31,9 @@ static enum stn_status check_node(const struct plan_cluster *cluster, int i)
 {
     const struct plan_node *node = &cluster->nodes[i];
     const struct plan_line *line = &node->curve.line;
-    if (!(line->each_s > 0.0) || !(line->fixed_s >= 0.0) || !isfinite(line->each_s) ||
-        !isfinite(line->fixed_s)) {
+    bool possible = line->each_s > 0.0 && line->fixed_s >= 0.0 && isfinite(line->each_s) &&
+                    line->fixed_s <= FIXED_MOST * line->each_s;
+    if (!possible) {
         return stn_fail(STN_ERR_INVALID,
                         "%s: a step time of %g s + %g s per micro-batch cannot be: measure again",
                         label_of(cluster, i).text, line->fixed_s, line->each_s);
@@ -135,56 +140,40 @@ static double level_that_is_enough(const struct plan_cluster *cluster, int micro
     return level_s;
 }
 
-// A level at which not more than M are done, but less than one fewer. Newton's steps aim between;
-// every third halves the bracket instead, as clamped nodes can bend the function against Newton.
+// A level at which fewer than M are done, by less than one and by more than rounding could hide.
+// Newton's steps aim between; every third halves the bracket instead, as clamped nodes can bend the
+// function against Newton. 0, the floors, when there is nothing to hand out.
 static double level_find(const struct plan_cluster *cluster, int micro_batches)
 {
-    double low = 0.0, high = level_that_is_enough(cluster, micro_batches), at = high;
+    double low = 0.0, high = level_that_is_enough(cluster, micro_batches), at = low;
     for (int round = 1;; round++) {
         struct fill fill = fill_until(cluster, at);
         double missing = micro_batches - fill.micro_batches;
-        if (missing < 0.0) {
+        if (missing < 1.0 && (missing > 0.25 || at == 0.0)) {
+            return at;
+        }
+        if (missing < 1.0) {
             high = at;
         } else {
             low = at;
-            if (missing < 1.0) {
-                return low;
-            }
         }
-        double next = fill.slope > 0.0 ? at + (missing - 0.5) / fill.slope : low;
+        double next = fill.slope > 0.0 ? at + (missing - 0.6) / fill.slope : high;
         if (round % 3 == 0 || !(next > low && next < high)) {
             next = low + (high - low) / 2;
         }
-        if (!(next > low && next < high)) { // nothing between: nodes that tie
+        if (!(next > low && next < high)) {
             return low;
         }
         at = next;
     }
 }
 
-// The most of a node that take at most level_s by its own formula, to the last bit.
+// What a node is done with at the level for certain, whichever way its time is rounded: one that it
+// has just finished is left for the greedy part.
 static int node_until(const struct plan_node *node, double level_s)
 {
-    const struct plan_line *line = &node->curve.line;
-    double done = (level_s - line->fixed_s) / line->each_s;
-    int count = done <= node->floor ? node->floor : done >= node->cap ? node->cap : (int)done;
-    while (count < node->cap && plan_line_seconds(line, count + 1) <= level_s) {
-        count++;
-    }
-    while (count > node->floor && plan_line_seconds(line, count) > level_s) {
-        count--;
-    }
-    return count;
-}
-
-static long long split_until(const struct plan_cluster *cluster, double level_s, int split[])
-{
-    long long given = 0;
-    for (int i = 0; i < cluster->count; i++) {
-        split[i] = node_until(&cluster->nodes[i], level_s);
-        given += split[i];
-    }
-    return given;
+    double done = (level_s - node->curve.line.fixed_s) / node->curve.line.each_s - 0.01;
+    return done <= node->floor ? node->floor : done >= node->cap ? node->cap : (int)done;
 }
 
 enum stn_status plan_split(const struct plan_cluster *cluster, int micro_batches,
@@ -195,11 +184,11 @@ enum stn_status plan_split(const struct plan_cluster *cluster, int micro_batches
     if (status) {
         return status;
     }
-    double level_s = level_find(cluster, micro_batches), lower = 1e-12;
-    long long given = split_until(cluster, level_s, split);
-    while (given > micro_batches) { // rounding, or ties at the level
-        given = split_until(cluster, level_s * fmax(0.0, 1.0 - lower), split);
-        lower *= 2.0;
+    double level_s = level_find(cluster, micro_batches);
+    long long given = 0;
+    for (int i = 0; i < cluster->count; i++) {
+        split[i] = node_until(&cluster->nodes[i], level_s);
+        given += split[i];
     }
     struct plan_greedy greedy = plan_greedy_start(cluster, split, heap);
     for (; given < micro_batches; given++) {

@@ -8,9 +8,9 @@
 // micro-batch would take longer than all the others need without it gets none. Of several optima the
 // one whose other nodes are done early too, and for equal times the lower number gets more.
 //
-// The water level τ with Σ clamp((τ − a_i)/c_i) = M is found by Newton's method; what is below it is
-// rounded down and the rest, less than one a node, handed out one by one (plan/greedy.h). The result
-// is exact whatever precision the level has. O(n log n). Pure; memory is the caller's.
+// The water level τ with Σ clamp((τ − a_i)/c_i) just below M is found by Newton's method; what is
+// below it is rounded down and the rest, about one a node, handed out one by one (plan/greedy.h),
+// which makes the result exact. O(n log n). Pure; memory is the caller's.
 #ifndef PLAN_SPLIT_H
 #define PLAN_SPLIT_H
 

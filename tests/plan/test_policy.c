@@ -173,6 +173,22 @@ static void test_most_influencing_device(void **state)
     assert_memory_equal(split, ((int[]){180, 180, 180}), 3 * sizeof(*split));
 }
 
+// Speed alone does not make influence: with many CSDs the host keeps to their time, with few they to
+// the host's.
+static void test_count_makes_influence(void **state)
+{
+    (void)state;
+    static const struct plan_point host[] = {{150, 27.8}, {300, 33.4}}, csd[] = {{15, 2.78}};
+    struct rack rack;
+    int split[NODES_MAX];
+    rack_build(&rack, host, 2, csd, 1, 36);
+    assert_int_equal(split_by("hypertune", &rack.request, split), STN_OK);
+    assert_true(split[0] == 150 && split[36] == 15);
+    rack_build(&rack, host, 2, csd, 1, 3);
+    assert_int_equal(split_by("hypertune", &rack.request, split), STN_OK);
+    assert_true(split[0] == 300 && split[3] == 25);
+}
+
 static void test_a_batch_asked_for_keeps_the_proportions(void **state)
 {
     (void)state;
@@ -313,6 +329,7 @@ int main(void)
         cmocka_unit_test(test_margin),
         cmocka_unit_test(test_balanced_leaves_nobody_idle),
         cmocka_unit_test(test_most_influencing_device),
+        cmocka_unit_test(test_count_makes_influence),
         cmocka_unit_test(test_a_batch_asked_for_keeps_the_proportions),
         cmocka_unit_test(test_equation_one),
         cmocka_unit_test(test_uniform),
