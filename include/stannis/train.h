@@ -25,13 +25,16 @@ enum stn_fill { STN_FILL_PUBLIC, STN_FILL_REPEAT };
 // How gradients travel.
 enum stn_wire { STN_WIRE_FP32, STN_WIRE_FP16 };
 
+// The fastest of 4, 8, 16 and 32 (with BatchNorm of 16 and 32) that fits, measured before the start.
+enum { STN_MICRO_BATCH_AUTO = -1, STN_MICRO_BATCH_MOST = 32, STN_MICRO_BATCH_TRIALS = 4 };
+
 struct stn_train_config {
     const char *net;
     struct stn_dataset_options data;
     int epochs;          // whole passes; the run ends at whichever of epochs and steps comes first
     int64_t steps;       // 0: no limit
     int batch;           // B, samples a step
-    int micro_batch;     // g; 0: the model's default (at most B)
+    int micro_batch;     // g; 0: the model's default (at most B); or STN_MICRO_BATCH_AUTO
     int threads;         // 0: from affinity and cgroup quota
     int loader_threads;  // 0: chosen
     size_t memory;       // bytes a run may take; 0: the cgroup's limit or physical memory
@@ -55,6 +58,7 @@ struct stn_train_config {
     enum stn_fill fill;
     const char *class_list; // a file of class names, one a line; NULL: the public data's classes
     enum stn_wire wire;
+    bool overlap;   // gradients leave while the last micro-batch is still computed
     double timeout; // seconds of silence after which a node counts as lost
     // Polled between steps; true: save and return ERR_INTERRUPTED. NULL: never.
     bool (*stop_requested)(void *context);
@@ -90,8 +94,8 @@ struct stn_train_node {
     int64_t images, private_images, public_images;
     int64_t skipped;                      // bad samples left out
     double compute_seconds, wait_seconds; // waiting for other nodes and the exchange
-    double exchange_seconds;              // its communication thread was busy with gradients
-    double exposed_seconds;               // of the exchange that no computing hid
+    double exchange_seconds;              // CPU time of its communication thread
+    double exposed_seconds; // of the exchange after the last node had computed, alike on all
     int64_t gradient_bytes, statistic_bytes, control_bytes; // sent; there is no kind for samples
 };
 
@@ -188,12 +192,21 @@ STN_MUST_CHECK enum stn_status stn_predictor_classify(struct stn_predictor *pred
 struct stn_bench_config {
     const char *net;
     struct stn_model_shape shape;
-    int batch, micro_batch; // 0: the model's default
+    int batch, micro_batch; // 0: the model's default; micro_batch: or STN_MICRO_BATCH_AUTO
     int threads;
     int steps, warmup_steps; // timed, and before
     const char *backend;
     size_t memory;               // as of stn_train_config
     struct stn_profile *profile; // filled if not NULL, for stn_profile_fini
+};
+
+// What STN_MICRO_BATCH_AUTO tried; at[best] was the fastest.
+struct stn_micro_batch_trials {
+    int count, best;
+    struct stn_micro_batch_trial {
+        int micro_batch;
+        double images_per_second; // forward and backward alone
+    } at[STN_MICRO_BATCH_TRIALS];
 };
 
 struct stn_bench_result {
@@ -205,6 +218,7 @@ struct stn_bench_result {
     double peak_gflops; // FMA peak measured in the same process on the same threads
     size_t peak_memory; // high-water mark of resident memory
     int64_t parameters, macs;
+    struct stn_micro_batch_trials trials; // count 0: the micro-batch was given
 };
 
 STN_MUST_CHECK enum stn_status stn_bench_run(const struct stn_bench_config *config,

@@ -138,6 +138,11 @@ static enum stn_status store_value(const struct base_option *row, const char *te
     int64_t integer = 0;
     enum stn_status status = STN_OK;
     switch (row->kind) {
+    case BASE_OPTION_AUTO:
+        if (strcmp(text, "auto") == 0) {
+            *(int *)field = -1;
+            return STN_OK;
+        } // fall through
     case BASE_OPTION_INT:
         status = parse_integer(row, text, INT_MIN, INT_MAX, &integer);
         if (status == STN_OK) {

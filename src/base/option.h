@@ -14,6 +14,7 @@
 enum base_option_kind {
     BASE_OPTION_FLAG,    // bool; no value; --no-NAME sets false
     BASE_OPTION_INT,     // int, within min … max
+    BASE_OPTION_AUTO,    // int, within min … max, or −1 for "auto"
     BASE_OPTION_INT64,   // int64_t, within min … max
     BASE_OPTION_SEED,    // uint64_t
     BASE_OPTION_REAL,    // double, within min … max
@@ -29,7 +30,7 @@ struct base_option {
     size_t offset;     // of the field in the target struct
     const char *value; // "N", "DIR": shown in help; NULL for flags and choices
     const char *help;  // the default is added, unless the text speaks of a "default" itself
-    double min, max;   // INT, INT64, REAL; both 0: no limits; max INFINITY: none above
+    double min, max;   // INT, AUTO, INT64, REAL; both 0: no limits; max INFINITY: none above
     const char *const *choices; // CHOICE: NULL at the end
 };
 

@@ -45,6 +45,7 @@ static void describe_default(const struct base_option *row, const void *defaults
     const void *field = (const char *)defaults + row->offset;
     text[0] = '\0';
     switch (row->kind) {
+    case BASE_OPTION_AUTO:
     case BASE_OPTION_INT: snprintf(text, size, "%d", *(const int *)field); break;
     case BASE_OPTION_INT64: snprintf(text, size, "%lld", (long long)*(const int64_t *)field); break;
     case BASE_OPTION_SEED:

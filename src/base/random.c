@@ -6,22 +6,9 @@
 
 static const uint64_t golden = 0x9e3779b97f4a7c15u;
 
-// The finaliser of SplitMix64: every input bit reaches every output bit.
-static uint64_t mix(uint64_t z)
-{
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 uint64_t base_key(uint64_t key, uint64_t value)
 {
-    return mix(mix(key + golden) ^ (value * golden + 0x632be59bd9b4e019u));
-}
-
-uint64_t base_random_at(uint64_t key, uint64_t index)
-{
-    return mix(key + (index + 1) * golden);
+    return base_mix(base_mix(key + golden) ^ (value * golden + 0x632be59bd9b4e019u));
 }
 
 struct base_random base_random_from(uint64_t key)

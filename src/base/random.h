@@ -8,8 +8,19 @@
 
 // Mixes a value into a key; chain it: base_key(base_key(seed, epoch), sample).
 uint64_t base_key(uint64_t key, uint64_t value);
-// The index-th random word of a key.
-uint64_t base_random_at(uint64_t key, uint64_t index);
+// The finaliser of SplitMix64: every input bit reaches every output bit.
+static inline uint64_t base_mix(uint64_t z)
+{
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+// The index-th random word of a key. Here, so that loops over it become vector code.
+static inline uint64_t base_random_at(uint64_t key, uint64_t index)
+{
+    return base_mix(key + (index + 1) * 0x9e3779b97f4a7c15u);
+}
 
 // A stream of draws from one key.
 struct base_random {

@@ -9,10 +9,18 @@
 
 struct kernel_op_calls {
     void (*prepare)(struct kernel_op *op, const float *const *params); // NULL: nothing to prepare
+    void (*collect)(struct kernel_op *op, float *const *param_grads);  // NULL: holds nothing back
     void (*forward_gather)(struct kernel_op *op, const struct kernel_io *io);  // NULL: no need
     void (*backward_gather)(struct kernel_op *op, const struct kernel_io *io); // NULL: no need
     enum stn_status (*forward)(struct kernel_op *op, const struct kernel_io *io);
     enum stn_status (*backward)(struct kernel_op *op, const struct kernel_io *io);
+    // Forward or backward together with a gathering call of another op of this backend; NULL: one
+    // after the other.
+    enum stn_status (*forward_gathered)(struct kernel_op *op, const struct kernel_io *io,
+                                        struct kernel_op *next, const struct kernel_io *next_io);
+    enum stn_status (*backward_gathered)(struct kernel_op *op, const struct kernel_io *io,
+                                         struct kernel_op *before,
+                                         const struct kernel_io *before_io);
     void (*destroy)(struct kernel_op *op);
 };
 

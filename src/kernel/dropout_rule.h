@@ -4,6 +4,7 @@
 #ifndef KERNEL_DROPOUT_RULE_H
 #define KERNEL_DROPOUT_RULE_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,11 +16,17 @@ static inline uint64_t kernel_dropout_stream(uint64_t row_key, uint64_t salt)
     return base_key(row_key, salt);
 }
 
-// `element` is (c·height + h)·width + w of the sample, whatever the layout. 24 bits are what a
-// float holds exactly.
-static inline bool kernel_dropout_keep(uint64_t stream, uint64_t element, float rate)
+// Words below this are dropped: a share of `rate` of all 24-bit numbers, which a float holds
+// exactly.
+static inline uint64_t kernel_dropout_threshold(float rate)
 {
-    return (float)(base_random_at(stream, element) >> 40) * 0x1p-24f >= rate;
+    return (uint64_t)ceilf(rate * 0x1p24f) << 40;
+}
+
+// `element` is (c·height + h)·width + w of the sample, whatever the layout.
+static inline bool kernel_dropout_keep(uint64_t stream, uint64_t element, uint64_t threshold)
+{
+    return base_random_at(stream, element) >= threshold;
 }
 
 #endif

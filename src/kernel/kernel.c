@@ -152,6 +152,12 @@ void kernel_op_prepare(struct kernel_op *op, const float *const *params)
         op->calls->prepare(op, params);
 }
 
+void kernel_op_collect(struct kernel_op *op, float *const *param_grads)
+{
+    if (op->calls->collect)
+        op->calls->collect(op, param_grads);
+}
+
 void kernel_op_forward_gather(struct kernel_op *op, const struct kernel_io *io)
 {
     if (op->calls->forward_gather) {
@@ -174,6 +180,33 @@ enum stn_status kernel_op_forward(struct kernel_op *op, const struct kernel_io *
 enum stn_status kernel_op_backward(struct kernel_op *op, const struct kernel_io *io)
 {
     return op->calls->backward(op, io);
+}
+
+enum stn_status kernel_op_forward_gathered(struct kernel_op *op, const struct kernel_io *io,
+                                           struct kernel_op *next, const struct kernel_io *next_io)
+{
+    if (op->calls->forward_gathered) {
+        return op->calls->forward_gathered(op, io, next, next_io);
+    }
+    enum stn_status status = kernel_op_forward(op, io);
+    if (status == STN_OK) {
+        kernel_op_forward_gather(next, next_io);
+    }
+    return status;
+}
+
+enum stn_status kernel_op_backward_gathered(struct kernel_op *op, const struct kernel_io *io,
+                                            struct kernel_op *before,
+                                            const struct kernel_io *before_io)
+{
+    if (op->calls->backward_gathered) {
+        return op->calls->backward_gathered(op, io, before, before_io);
+    }
+    enum stn_status status = kernel_op_backward(op, io);
+    if (status == STN_OK) {
+        kernel_op_backward_gather(before, before_io);
+    }
+    return status;
 }
 
 // ---- what backends share ------------------------------------------------------------------------

@@ -5,7 +5,7 @@
 // changed (kernel_op_prepare), then run forward and backward on buffers that the caller owns.
 // Nothing is allocated after create.
 //
-//     create → { prepare → { forward → backward }×m }×steps → destroy
+//     create → { prepare → { forward → backward }×m → collect }×steps → destroy
 //
 // A micro-batch goes through an op in strips of consecutive samples, so that what one op writes the
 // next one finds in the cache. An op is planned for strips of x.shape.n samples; the pointers of
@@ -24,7 +24,8 @@
 //               or KERNEL_DX_ADD (other consumers have already written their part); fixed at
 //               create.
 //   parameters  are plain fp32 arrays in PyTorch's order (conv: oihw, fc: oi). Their gradients are
-//               *added to* io->param_grads: sums over samples, never means.
+//               *added to* io->param_grads: sums over samples, never means. An op may hold back its
+//               sums, in a layout of its own, until they are collected.
 //   randomness  comes from io->row_keys[n] (one key a sample) and the op's salt, so it does not
 //               depend on who computes it.
 //
@@ -207,9 +208,12 @@ struct kernel_op_traits {
     size_t saved_bytes;      // what forward leaves for backward, a strip (gathers: in all)
     size_t scratch_bytes;    // what one call needs while it runs
     size_t packed_bytes;     // of parameters packed by prepare, owned by the op
+    size_t held_bytes;       // of gradient sums held back by backward, owned by the op
     unsigned backward_reads; // KERNEL_READS_… : what backward still needs besides dy
     int in_place_input;      // whose gradient may be written over dy; −1: none
-    bool forward_in_place;   // y may be the buffer of x[0] (when nobody else needs x[0] afterwards)
+    bool
+        inputs_in_place; // n = 1: inputs may lie where they go in y, their gradients in dy (concat)
+    bool forward_in_place; // y may be the buffer of x[0] (when nobody else needs x[0] afterwards)
     int64_t macs; // multiply-accumulates of one forward pass of the whole micro-batch (conv, fc)
 };
 
@@ -237,11 +241,25 @@ struct kernel_io {
 
 // Call after the parameters changed, before the next forward: packs them the way the backend likes.
 void kernel_op_prepare(struct kernel_op *op, const float *const *params);
+// Adds the gradient sums that backward held back since the last call to param_grads, or forgets them
+// (NULL). Call before the sums are used and before they start anew.
+void kernel_op_collect(struct kernel_op *op, float *const *param_grads);
 // Nothing to do for an op that does not gather. In KERNEL_EVAL nothing is gathered.
 void kernel_op_forward_gather(struct kernel_op *op, const struct kernel_io *io);
 void kernel_op_backward_gather(struct kernel_op *op, const struct kernel_io *io);
 STN_MUST_CHECK enum stn_status kernel_op_forward(struct kernel_op *op, const struct kernel_io *io);
 STN_MUST_CHECK enum stn_status kernel_op_backward(struct kernel_op *op, const struct kernel_io *io);
+// Both at once, where the output of `op` is the input of `next`, or the gradient of the input of `op`
+// is final and `before` made that input: the same as one call after the other, but what is gathered
+// may still be in the cache. The two ops share no scratch.
+STN_MUST_CHECK enum stn_status kernel_op_forward_gathered(struct kernel_op *op,
+                                                          const struct kernel_io *io,
+                                                          struct kernel_op *next,
+                                                          const struct kernel_io *next_io);
+STN_MUST_CHECK enum stn_status kernel_op_backward_gathered(struct kernel_op *op,
+                                                           const struct kernel_io *io,
+                                                           struct kernel_op *before,
+                                                           const struct kernel_io *before_io);
 
 // ---- loss -------------------------------------------------------------------------------------
 

@@ -17,46 +17,45 @@ static int by_size_then_time(const void *left, const void *right)
     return a->first != b->first ? a->first - b->first : (a > b) - (a < b);
 }
 
-static int by_offset(const void *left, const void *right)
-{
-    const struct nn_plan_buffer *a = *(struct nn_plan_buffer *const *)left;
-    const struct nn_plan_buffer *b = *(struct nn_plan_buffer *const *)right;
-    return (a->offset > b->offset) - (a->offset < b->offset);
-}
-
 static size_t rounded(size_t bytes)
 {
     return (bytes + NN_PLAN_ALIGNMENT - 1) / NN_PLAN_ALIGNMENT * NN_PLAN_ALIGNMENT;
 }
 
-// The lowest gap between the buffers placed so far that live at the same time.
+// The lowest gap between those of the `placed` buffers, sorted by offset, that live at the same time.
 static size_t lowest_gap(const struct nn_plan_buffer *buffer, struct nn_plan_buffer *const *placed,
-                         int count, const struct nn_plan_buffer **neighbours)
+                         int count)
 {
-    int n = 0;
-    for (int i = 0; i < count; i++) {
-        if (placed[i]->first <= buffer->last && buffer->first <= placed[i]->last) {
-            neighbours[n++] = placed[i];
-        }
-    }
-    qsort(neighbours, (size_t)n, sizeof(*neighbours), by_offset);
     size_t offset = 0;
-    for (int i = 0; i < n; i++) {
-        if (neighbours[i]->offset >= offset + rounded(buffer->bytes)) {
+    for (int i = 0; i < count; i++) {
+        const struct nn_plan_buffer *other = placed[i];
+        if (other->first > buffer->last || buffer->first > other->last) {
+            continue;
+        }
+        if (other->offset >= offset + rounded(buffer->bytes)) {
             break;
         }
-        size_t end = neighbours[i]->offset + rounded(neighbours[i]->bytes);
+        size_t end = other->offset + rounded(other->bytes);
         offset = end > offset ? end : offset;
     }
     return offset;
 }
 
+static void insert(struct nn_plan_buffer *buffer, struct nn_plan_buffer **placed, int count)
+{
+    int at = count;
+    for (; at > 0 && placed[at - 1]->offset > buffer->offset; at--) {
+        placed[at] = placed[at - 1];
+    }
+    placed[at] = buffer;
+}
+
 size_t nn_memory_plan(struct nn_plan_buffer *buffers, int count)
 {
     struct nn_plan_buffer **order = calloc((size_t)count + 1, sizeof(*order));
-    const struct nn_plan_buffer **neighbours = calloc((size_t)count + 1, sizeof(*neighbours));
+    struct nn_plan_buffer **placed = calloc((size_t)count + 1, sizeof(*placed));
     size_t total = SIZE_MAX;
-    if (!order || !neighbours) {
+    if (!order || !placed) {
         goto out;
     }
     for (int i = 0; i < count; i++) {
@@ -65,12 +64,13 @@ size_t nn_memory_plan(struct nn_plan_buffer *buffers, int count)
     qsort(order, (size_t)count, sizeof(*order), by_size_then_time);
     total = 0;
     for (int i = 0; i < count; i++) {
-        order[i]->offset = lowest_gap(order[i], order, i, neighbours);
+        order[i]->offset = lowest_gap(order[i], placed, i);
+        insert(order[i], placed, i);
         size_t end = order[i]->offset + rounded(order[i]->bytes);
         total = end > total ? end : total;
     }
 out:
     free(order);
-    free(neighbours);
+    free(placed);
     return total;
 }

@@ -351,11 +351,12 @@ struct stn_model_cost nn_net_cost(const struct nn_net *net)
 
 size_t nn_net_bytes(const struct nn_net *net)
 {
-    size_t copies = net->config.inference ? 1 : 2, packed = 0;
+    size_t copies = net->config.inference ? 1 : 2, owned = 0;
     for (int n = 0; n < net->graph.node_count; n++) {
-        packed += kernel_op_traits(net->calls[n].op)->packed_bytes;
+        const struct kernel_op_traits *traits = kernel_op_traits(net->calls[n].op);
+        owned += traits->packed_bytes + (net->config.inference ? 0 : traits->held_bytes);
     }
-    return net->activation_bytes + packed +
+    return net->activation_bytes + owned +
            copies * (net->parameters.count + net->buffers.count) * sizeof(float);
 }
 
@@ -374,8 +375,16 @@ float *nn_net_parameters(struct nn_net *net)
     return net->parameters.data;
 }
 
+void nn_net_collect_gradients(struct nn_net *net)
+{
+    for (int n = 0; net->gradient_sums.data && n < net->graph.node_count; n++) {
+        kernel_op_collect(net->calls[n].op, net->calls[n].param_grads);
+    }
+}
+
 float *nn_net_gradient_sums(struct nn_net *net)
 {
+    nn_net_collect_gradients(net);
     return net->gradient_sums.data;
 }
 

@@ -66,7 +66,10 @@ const struct nn_tensor *nn_net_tensor(const struct nn_net *net, int index);
 // The flat arrays that the tensors' offsets point into; 64-byte aligned, writable, owned by the
 // net.
 float *nn_net_parameters(struct nn_net *net);
-float *nn_net_gradient_sums(struct nn_net *net); // NULL for inference
+// Ops hold gradient sums back in layouts of their own: this adds them to the array.
+void nn_net_collect_gradients(struct nn_net *net);
+// NULL for inference. Collects; who keeps the pointer collects before reading again.
+float *nn_net_gradient_sums(struct nn_net *net);
 float *nn_net_buffers(struct nn_net *net);
 float *nn_net_buffer_sums(struct nn_net *net); // NULL for inference
 size_t nn_net_parameter_count(const struct nn_net *net);

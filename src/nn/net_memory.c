@@ -7,6 +7,7 @@
 
 #include "nn/memory_plan.h"
 #include "nn/net_state.h"
+#include "nn/views.h"
 
 enum { TENSOR_ALIGNMENT = 16 }; // floats: tensors begin on cache lines
 
@@ -21,7 +22,10 @@ struct layout {
     const struct nn_net *net;
     struct need *needs;
     int count;
-    int *activation[NN_DIRECTIONS], *gradient;   // [values]
+    int *activation[NN_DIRECTIONS], *gradient; // [values]
+    struct nn_views views;
+    size_t *gradient_at;                         // [values] bytes into each sample of its need
+    bool *gradient_view;                         // [values] is a part of another's gradient
     int *saved, *scratch[NN_ACTS];               // [nodes]
     int *block;                                  // [moments] which block a time is in
     bool *activation_crosses, *gradient_crosses; // [values] lives beyond one block
@@ -69,6 +73,8 @@ static bool may_overwrite_input(const struct layout *l, int n)
     const struct kernel_op_traits *traits = kernel_op_traits(l->net->calls[n].op);
     int producer = g->values[x].producer;
     if (!traits->forward_in_place || producer < 0 || consumers(g, x) != 1 ||
+        g->nodes[producer].kind == NN_CONCAT || l->views.activation[x].parent >= 0 ||
+        l->views.activation[y].parent >= 0 ||
         l->activation_crosses[x] != l->activation_crosses[y]) {
         return false;
     }
@@ -83,6 +89,26 @@ static size_t saved_stride(const struct kernel_op_traits *traits)
     return (traits->saved_bytes + NN_PLAN_ALIGNMENT - 1) / NN_PLAN_ALIGNMENT * NN_PLAN_ALIGNMENT;
 }
 
+// The memory of an output: of its own, its input's, or where the concat will have it that it goes into.
+static int plan_output(struct layout *l, int n, int time, enum nn_direction direction)
+{
+    const struct nn_node *node = &l->net->graph.nodes[n];
+    if (direction == NN_BACKWARD) {
+        return need_new(l, value_row_bytes(l, node->y), 0, time);
+    }
+    if (may_overwrite_input(l, n)) {
+        return l->activation[direction][node->x[0]];
+    }
+    size_t offset = 0;
+    nn_value root = nn_view_root(&l->views, node->y, &offset);
+    int *need = &l->activation[direction][root];
+    if (*need < 0) {
+        *need = need_new(l, value_row_bytes(l, root), 0, time);
+    }
+    need_use(l, *need, time);
+    return *need;
+}
+
 static void plan_forward(struct layout *l, int n, int time, enum nn_direction direction)
 {
     const struct nn_node *node = &l->net->graph.nodes[n];
@@ -90,9 +116,7 @@ static void plan_forward(struct layout *l, int n, int time, enum nn_direction di
     for (int i = 0; i < node->inputs; i++) {
         need_use(l, l->activation[direction][node->x[i]], time);
     }
-    int y = direction == NN_FORWARD && may_overwrite_input(l, n)
-                ? l->activation[direction][node->x[0]]
-                : need_new(l, value_row_bytes(l, node->y), 0, time);
+    int y = plan_output(l, n, time, direction);
     l->activation[direction][node->y] = y;
     if (direction == NN_FORWARD) {
         l->activation[NN_BACKWARD][node->y] = y;
@@ -125,19 +149,30 @@ static void plan_backward_reads(struct layout *l, int n, int time)
     need_use(l, l->gradient[node->y], time);
 }
 
+// The memory of the gradient of input i, of which node n is the first to write a part: of its own, over
+// the output's gradient, or the part of that which is the input's anyway.
+static void plan_gradient(struct layout *l, int n, int i, int time)
+{
+    const struct nn_node *node = &l->net->graph.nodes[n];
+    nn_value v = node->x[i], y = node->y;
+    ptrdiff_t offset = nn_view_offset(l->net, &l->views, n, i);
+    bool in_place = i == kernel_op_traits(l->net->calls[n].op)->in_place_input &&
+                    l->gradient_crosses[v] == l->gradient_crosses[y] && !l->gradient_view[y];
+    l->gradient_view[v] = offset >= 0;
+    l->gradient_at[v] = offset >= 0 ? l->gradient_at[y] + (size_t)offset : 0;
+    l->gradient[v] =
+        offset >= 0 || in_place ? l->gradient[y] : need_new(l, value_row_bytes(l, v), 0, time);
+}
+
 static void plan_backward(struct layout *l, int n, int time, const struct nn_gradient_need *need)
 {
     const struct nn_node *node = &l->net->graph.nodes[n];
-    const struct kernel_op_traits *traits = kernel_op_traits(l->net->calls[n].op);
     plan_backward_reads(l, n, time);
     for (int i = 0; i < node->inputs; i++) {
         nn_value v = node->x[i];
         enum kernel_dx mode = nn_net_dx_mode(node, n, i, need);
         if (mode == KERNEL_DX_WRITE) {
-            bool in_place = i == traits->in_place_input &&
-                            l->gradient_crosses[v] == l->gradient_crosses[node->y];
-            l->gradient[v] =
-                in_place ? l->gradient[node->y] : need_new(l, value_row_bytes(l, v), 0, time);
+            plan_gradient(l, n, i, time);
         }
         if (mode != KERNEL_DX_NONE) {
             need_use(l, l->gradient[v], time);
@@ -151,11 +186,14 @@ static void layout_walk(struct layout *l, const struct nn_gradient_need *need)
     const struct nn_program *p = &l->net->program;
     nn_value logits = l->net->graph.logits;
     l->count = 0;
+    memset(l->activation[NN_FORWARD], -1, (size_t)l->net->graph.value_count * sizeof(int));
     for (int time = 0; time < p->moment_count; time++) {
         int n = p->moments[time].node;
         if (n >= 0) {
             size_t scratch = kernel_op_traits(l->net->calls[n].op)->scratch_bytes;
-            l->scratch[p->moments[time].act][n] = need_new(l, 0, scratch, time);
+            bool joined = time > 0 && p->moments[time - 1].joined;
+            l->scratch[p->moments[time].act][n] = need_new(l, 0, scratch, joined ? time - 1 : time);
+            need_use(l, l->scratch[p->moments[time].act][n], time);
         }
         switch (p->moments[time].act) {
         case NN_ACT_FORWARD_GATHER: plan_forward_gather(l, n, time); break;
@@ -280,12 +318,28 @@ static char *place_of(const struct nn_net *net, const struct nn_plan_buffer *pla
     return need < 0 ? NULL : (char *)net->activations + places[need].offset;
 }
 
-static struct nn_rows rows_of(const struct layout *l, const struct nn_plan_buffer *places, int need)
+// `at` is where a sample begins in the buffer's.
+static struct nn_rows rows_of(const struct layout *l, const struct nn_plan_buffer *places, int need,
+                              size_t at)
 {
     return (struct nn_rows){
-        .base = place_of(l->net, places, need),
+        .base = need < 0 ? NULL : place_of(l->net, places, need) + at,
         .row_bytes = need_crosses(l, need) ? l->needs[need].row_bytes : 0,
     };
+}
+
+static struct nn_rows activation_rows(const struct layout *l, const struct nn_plan_buffer *places,
+                                      int direction, nn_value v)
+{
+    size_t at = 0;
+    (void)nn_view_root(&l->views, v, &at);
+    return rows_of(l, places, l->activation[direction][v], at);
+}
+
+static struct nn_rows gradient_rows(const struct layout *l, const struct nn_plan_buffer *places,
+                                    nn_value v)
+{
+    return rows_of(l, places, l->gradient[v], l->gradient_at[v]);
 }
 
 static void call_wire_tensors(struct nn_net *net, int n)
@@ -323,19 +377,19 @@ static void call_wire(struct nn_net *net, const struct layout *l,
     call_wire_tensors(net, n);
     for (int d = NN_FORWARD; d < NN_DIRECTIONS; d++) {
         for (int i = 0; i < node->inputs; i++) {
-            call->x[d][i] = rows_of(l, places, l->activation[d][node->x[i]]);
+            call->x[d][i] = activation_rows(l, places, d, node->x[i]);
         }
-        call->y[d] = rows_of(l, places, l->activation[d][node->y]);
+        call->y[d] = activation_rows(l, places, d, node->y);
     }
     for (int act = 0; act < NN_ACTS; act++) {
         call->scratch[act] = place_of(net, places, l->scratch[act][n]);
     }
     for (int i = 0; i < node->inputs; i++) {
         if (nn_net_dx_mode(node, n, i, need) != KERNEL_DX_NONE) {
-            call->dx[i] = rows_of(l, places, l->gradient[node->x[i]]);
+            call->dx[i] = gradient_rows(l, places, node->x[i]);
         }
     }
-    call->dy = rows_of(l, places, l->gradient[node->y]);
+    call->dy = gradient_rows(l, places, node->y);
     call->saved = place_of(net, places, l->saved[n]);
     call->saved_strip_bytes = traits->gathers ? 0 : saved_stride(traits);
 }
@@ -371,9 +425,12 @@ static enum stn_status layout_init(struct layout *l, const struct nn_net *net)
         .block = calloc(moments, sizeof(int)),
         .activation_crosses = calloc(values, sizeof(bool)),
         .gradient_crosses = calloc(values, sizeof(bool)),
+        .gradient_at = calloc(values, sizeof(size_t)),
+        .gradient_view = calloc(values, sizeof(bool)),
     };
     if (!l->needs || !l->activation[0] || !l->activation[1] || !l->gradient || !l->saved ||
-        !l->block || !l->activation_crosses || !l->gradient_crosses) {
+        !l->block || !l->activation_crosses || !l->gradient_crosses || !l->gradient_at ||
+        !l->gradient_view) {
         return stn_fail(STN_ERR_NO_MEMORY, "out of memory while planning the network");
     }
     for (int d = NN_FORWARD; d < NN_DIRECTIONS; d++) {
@@ -388,7 +445,7 @@ static enum stn_status layout_init(struct layout *l, const struct nn_net *net)
     }
     memset(l->gradient, -1, values * sizeof(int));
     memset(l->saved, -1, nodes * sizeof(int));
-    return STN_OK;
+    return nn_views_create(net, &l->views);
 }
 
 static void layout_fini(struct layout *l)
@@ -404,6 +461,9 @@ static void layout_fini(struct layout *l)
     free(l->block);
     free(l->activation_crosses);
     free(l->gradient_crosses);
+    free(l->gradient_at);
+    free(l->gradient_view);
+    nn_views_destroy(&l->views);
 }
 
 static enum stn_status block_create(struct nn_net *net, const struct layout *l,

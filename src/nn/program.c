@@ -8,7 +8,31 @@ enum { MOMENTS_PER_NODE = 5 };
 
 static void emit(struct nn_program *p, enum nn_act act, int node)
 {
-    p->moments[p->moment_count++] = (struct nn_moment){act, node};
+    p->moments[p->moment_count++] = (struct nn_moment){act, node, false};
+}
+
+// Whether node n, a convolution, makes the value that node `norm` gathers.
+static bool makes_input(const struct nn_graph *g, int n, int norm)
+{
+    return g->nodes[n].kind == NN_CONV && g->nodes[n].y == g->nodes[norm].x[0];
+}
+
+// Whether the gradient that node `norm` gathers is that of node n's input, n being a convolution.
+static bool makes_gradient(const struct nn_graph *g, int n, int norm)
+{
+    return g->nodes[n].kind == NN_CONV && g->nodes[n].x[0] == g->nodes[norm].y;
+}
+
+// The last moment of a block, which joins the one before if that makes what is gathered.
+static void emit_gather(struct nn_program *p, const struct nn_graph *g, enum nn_act act, int norm)
+{
+    if (p->moment_count > p->blocks[p->block_count].first) {
+        struct nn_moment *last = &p->moments[p->moment_count - 1];
+        last->joined = act == NN_ACT_FORWARD_GATHER
+                           ? last->act == NN_ACT_FORWARD && makes_input(g, last->node, norm)
+                           : last->act == NN_ACT_BACKWARD && makes_gradient(g, last->node, norm);
+    }
+    emit(p, act, norm);
 }
 
 static void block_begin(struct nn_program *p, int strip)
@@ -21,7 +45,7 @@ static void block_end(struct nn_program *p)
     p->blocks[p->block_count++].end = p->moment_count;
 }
 
-static void emit_forward(struct nn_program *p, const struct nn_segment *s)
+static void emit_forward(struct nn_program *p, const struct nn_graph *g, const struct nn_segment *s)
 {
     block_begin(p, s->strip);
     if (s->left >= 0) {
@@ -31,13 +55,13 @@ static void emit_forward(struct nn_program *p, const struct nn_segment *s)
         emit(p, NN_ACT_FORWARD, n);
     }
     if (s->right >= 0) {
-        emit(p, NN_ACT_FORWARD_GATHER, s->right);
+        emit_gather(p, g, NN_ACT_FORWARD_GATHER, s->right);
     }
     block_end(p);
 }
 
-static void emit_backward(struct nn_program *p, const struct nn_segment *s, const bool *again,
-                          const bool *learns)
+static void emit_backward(struct nn_program *p, const struct nn_graph *g,
+                          const struct nn_segment *s, const bool *again, const bool *learns)
 {
     block_begin(p, s->strip);
     if (s->right >= 0) {
@@ -52,7 +76,7 @@ static void emit_backward(struct nn_program *p, const struct nn_segment *s, cons
         }
     }
     if (s->left >= 0) {
-        emit(p, NN_ACT_BACKWARD_GATHER, s->left);
+        emit_gather(p, g, NN_ACT_BACKWARD_GATHER, s->left);
     }
     block_end(p);
 }
@@ -70,14 +94,14 @@ enum stn_status nn_program_create(const struct nn_graph *g, const struct nn_segm
         return stn_fail(STN_ERR_NO_MEMORY, "out of memory while planning the network");
     }
     for (int s = 0; s < segment_count; s++) {
-        emit_forward(&p, &segments[s]);
+        emit_forward(&p, g, &segments[s]);
     }
     block_begin(&p, g->micro_batch);
     emit(&p, NN_ACT_LOSS, -1);
     block_end(&p);
     p.backward_block = p.block_count;
     for (int s = segment_count - 1; s >= 0 && learns; s--) {
-        emit_backward(&p, &segments[s], again, learns);
+        emit_backward(&p, g, &segments[s], again, learns);
     }
     *out = p;
     return STN_OK;

@@ -19,7 +19,8 @@ enum nn_act {
 
 struct nn_moment {
     enum nn_act act;
-    int node; // −1 for the loss
+    int node;    // −1 for the loss
+    bool joined; // training does it together with the next moment, which gathers what it makes
 };
 
 struct nn_block {

@@ -48,11 +48,23 @@ static const struct kernel_io *call_begin(struct nn_net *net, const struct nn_mo
     return io;
 }
 
+// Whether the moment does the next one's work too.
+static bool is_joined(const struct nn_moment *moment, const struct run *run)
+{
+    return moment->joined && run->phase == KERNEL_TRAIN;
+}
+
 static enum stn_status moment_call(struct nn_net *net, const struct nn_moment *moment,
                                    const struct run *run, int strip, int samples)
 {
     struct kernel_op *op = net->calls[moment->node].op;
     const struct kernel_io *io = call_begin(net, moment, run, strip, samples);
+    if (is_joined(moment, run)) {
+        struct kernel_op *norm = net->calls[moment[1].node].op;
+        const struct kernel_io *norm_io = call_begin(net, moment + 1, run, strip, samples);
+        return moment->act == NN_ACT_FORWARD ? kernel_op_forward_gathered(op, io, norm, norm_io)
+                                             : kernel_op_backward_gathered(op, io, norm, norm_io);
+    }
     switch (moment->act) {
     case NN_ACT_FORWARD:
     case NN_ACT_AGAIN: return kernel_op_forward(op, io);
@@ -89,8 +101,10 @@ static enum stn_status moment_run(struct nn_net *net, const struct nn_moment *mo
 // have none.
 static void tell_final(const struct nn_net *net, const struct nn_moment *moment)
 {
-    const float *first = moment->node >= 0 ? net->calls[moment->node].param_grads[0] : NULL;
+    const struct nn_call *call = moment->node >= 0 ? &net->calls[moment->node] : NULL;
+    const float *first = call ? call->param_grads[0] : NULL;
     if (moment->act == NN_ACT_BACKWARD && first) {
+        kernel_op_collect(call->op, call->param_grads);
         net->watch.final(net->watch.context, (size_t)(first - net->gradient_sums.data));
     }
 }
@@ -103,14 +117,15 @@ static enum stn_status block_run(struct nn_net *net, const struct nn_block *bloc
     int strips = net->config.micro_batch / block->strip;
     for (int strip = 0; strip < strips; strip++) {
         for (int m = block->first; m < block->end; m++) {
-            enum stn_status status =
-                moment_run(net, &net->program.moments[m], run, strip, block->strip);
+            const struct nn_moment *moment = &net->program.moments[m];
+            enum stn_status status = moment_run(net, moment, run, strip, block->strip);
             if (status != STN_OK) {
                 return status;
             }
             if (net->watch.final && strip == strips - 1) {
-                tell_final(net, &net->program.moments[m]);
+                tell_final(net, moment);
             }
+            m += is_joined(moment, run);
         }
     }
     return STN_OK;
@@ -153,6 +168,9 @@ void nn_net_weights_changed(struct nn_net *net)
 
 void nn_net_begin_step(struct nn_net *net)
 {
+    for (int n = 0; n < net->graph.node_count; n++) {
+        kernel_op_collect(net->calls[n].op, NULL);
+    }
     memset(net->gradient_sums.data, 0, net->gradient_sums.count * sizeof(float));
     memset(net->buffer_sums.data, 0, net->buffer_sums.count * sizeof(float));
 }

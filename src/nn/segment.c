@@ -26,6 +26,14 @@ static int longest_strip(const struct nn_graph *g, const struct nn_node *node, s
     return strip;
 }
 
+// Whether node `n` makes smaller maps than node `first`. Only then a new segment pays: between maps of
+// one size it would part nodes that find each other's results in the cache.
+static bool shrinks(const struct nn_graph *g, int first, int n)
+{
+    struct kernel_shape before = nn_shape(g, g->nodes[first].y), y = nn_shape(g, g->nodes[n].y);
+    return y.h * y.w < before.h * before.w;
+}
+
 int nn_segments_cut(const struct nn_graph *g, size_t cache_bytes, struct nn_segment *out)
 {
     int count = 0;
@@ -38,7 +46,7 @@ int nn_segments_cut(const struct nn_graph *g, size_t cache_bytes, struct nn_segm
             open.strip = strip < open.strip ? strip : open.strip;
             out[count++] = open;
             open = (struct nn_segment){.first = n + 1, .left = n, .right = -1, .strip = strip};
-        } else if (strip != open.strip && open.first < n) {
+        } else if (strip > open.strip && open.first < n && shrinks(g, open.first, n)) {
             open.end = n;
             out[count++] = open;
             open = (struct nn_segment){.first = n, .left = -1, .right = -1, .strip = strip};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training speed on made-up images: whole steps (micro-batches, statistics, optimizer), no data
 // path.
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,8 +10,10 @@
 #include "base/random.h"
 #include "optim/sgd.h"
 #include "stannis/train.h"
+#include "train/bench.h"
 #include "train/engine.h"
 #include "train/memory.h"
+#include "train/micro_batch.h"
 #include "train/peak.h"
 
 struct bench {
@@ -33,7 +36,8 @@ static enum stn_status check(const struct stn_bench_config *config)
         return stn_fail(STN_ERR_INVALID, "--warmup-steps %d: must be at least 0",
                         config->warmup_steps);
     }
-    if (config->batch < 0 || config->micro_batch < 0) {
+    if (config->batch < 0 ||
+        (config->micro_batch < 0 && config->micro_batch != STN_MICRO_BATCH_AUTO)) {
         return stn_fail(STN_ERR_INVALID, "--batch and --micro-batch must be at least 1");
     }
     if (config->batch > 0 && config->micro_batch > config->batch) {
@@ -202,7 +206,30 @@ static void summarise(struct bench *b, int steps, struct stn_bench_result *out)
     };
 }
 
-enum stn_status stn_bench_run(const struct stn_bench_config *config, struct stn_bench_result *out)
+enum stn_status train_bench_micro_batches(const struct stn_bench_config *config,
+                                          double *images_per_second)
+{
+    enum { WARM_UP = 1, TIMED = 2 };
+    struct bench b = {0};
+    struct kernel_loss_totals totals = {0};
+    double best = INFINITY;
+    enum stn_status status = bench_open(&b, config);
+    for (int i = 0; i < WARM_UP + TIMED && !status; i++) {
+        double begin = base_clock_seconds();
+        nn_net_begin_step(b.engine.net);
+        status =
+            nn_net_train(b.engine.net, b.images, b.labels, b.keys, config->micro_batch, &totals);
+        if (i >= WARM_UP) {
+            best = fmin(best, base_clock_seconds() - begin);
+        }
+    }
+    *images_per_second = config->micro_batch / best;
+    bench_close(&b);
+    return status;
+}
+
+static enum stn_status bench_run(const struct stn_bench_config *config,
+                                 struct stn_bench_result *out)
 {
     struct bench b = {0};
     enum stn_status status = bench_open(&b, config);
@@ -216,5 +243,21 @@ enum stn_status stn_bench_run(const struct stn_bench_config *config, struct stn_
         summarise(&b, config->steps, out);
     }
     bench_close(&b);
+    return status;
+}
+
+enum stn_status stn_bench_run(const struct stn_bench_config *config, struct stn_bench_result *out)
+{
+    struct stn_bench_config settled = *config;
+    struct stn_micro_batch_trials trials = {0};
+    enum stn_status status = check(config);
+    if (!status && config->micro_batch == STN_MICRO_BATCH_AUTO) {
+        status = train_micro_batch_choose(config, config->batch, &trials);
+        settled.micro_batch = trials.at[trials.best].micro_batch;
+    }
+    if (!status) {
+        status = bench_run(&settled, out);
+    }
+    out->trials = trials;
     return status;
 }

@@ -22,6 +22,7 @@ struct stn_train_config stn_train_defaults(void)
         .schedule = STN_SCHEDULE_COSINE,
         .augment = STN_AUGMENT_FULL,
         .seed = 1,
+        .overlap = true,
         .timeout = 30.0,
     };
 }
@@ -65,11 +66,12 @@ static enum stn_status check_real(const struct real_limit *limit)
 static enum stn_status check_wholes(const struct stn_train_config *c)
 {
     const int64_t many = INT64_C(1) << 53;
+    bool auto_size = c->micro_batch == STN_MICRO_BATCH_AUTO;
     const struct whole_limit limits[] = {
         {"--epochs", c->epochs, 1, 1000000},
         {"--steps", c->steps, 0, many},
         {"--batch", c->batch, c->split ? 0 : 1, 1 << 24},
-        {"--micro-batch", c->micro_batch, 0, c->batch ? c->batch : 4096},
+        {"--micro-batch", auto_size ? 0 : c->micro_batch, 0, c->batch ? c->batch : 4096},
         {"--threads", c->threads, 0, 1024},
         {"--loader-threads", c->loader_threads, 0, 1024},
         {"--checkpoint-steps", c->checkpoint_steps, 0, many},

@@ -25,6 +25,15 @@ static enum stn_status needed_with(struct kernel *kernel, struct nn_net_config n
     return status;
 }
 
+enum stn_status train_memory_fits(struct kernel *kernel, const struct nn_net_config *net,
+                                  size_t state_bytes, size_t limit, bool *fits)
+{
+    size_t most = limit > 0 ? limit : base_memory_limit(), needed = 0;
+    enum stn_status status = needed_with(kernel, *net, state_bytes, net->micro_batch, &needed);
+    *fits = status == STN_OK && (most == 0 || needed <= most);
+    return status;
+}
+
 enum stn_status train_memory_check(struct kernel *kernel, const struct nn_net_config *net,
                                    size_t state_bytes, size_t limit)
 {

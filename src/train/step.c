@@ -24,13 +24,16 @@ static enum stn_status train_micro_batch(struct trainer *t, bool last,
     if (status) {
         return status;
     }
-    if (last && t->nodes.size > 1) {
+    if (last && t->nodes.size > 1 && t->meta.config.overlap) {
         nn_net_watch_gradients(net, gradients_final, t->exchange);
     }
     if (batch->count > 0) { // with --skip-bad all of it may have been left out
         status = nn_net_train(net, batch->images, batch->labels, batch->keys, batch->count, totals);
     }
     nn_net_watch_gradients(net, NULL, NULL);
+    if (last || t->meta.config.exact) {
+        nn_net_collect_gradients(net); // exact sums take each micro-batch's out of the array
+    }
     if (!last) {
         exchange_keep(t->exchange);
     }

@@ -18,6 +18,7 @@
 #include "train/config.h"
 #include "train/identity.h"
 #include "train/memory.h"
+#include "train/micro_batch.h"
 
 // ---- settings -----------------------------------------------------------------------------------
 
@@ -25,6 +26,9 @@
 static enum stn_status settle_config(struct trainer *t, const struct stn_train_config *config)
 {
     t->meta.config = *config;
+    if (config->resume && config->micro_batch == STN_MICRO_BATCH_AUTO) {
+        t->meta.config.micro_batch = 0; // the one that the run began with
+    }
     t->meta.progress.best_accuracy = -1.0;
     char *path;
     enum stn_status status = train_nodes_share_file(&t->nodes, config->resume, &path);
@@ -413,7 +417,12 @@ bool trainer_polls_stop(const struct trainer *t)
 // What needs no other node but to agree whether it went well.
 static enum stn_status open_engine(struct trainer *t, const struct stn_model_info *model)
 {
-    enum stn_status status = resolve_sizes(t, model);
+    const struct stn_model_shape shape = {stn_dataset_info(t->sets.public_set)->image_size,
+                                          t->meta.channels, t->meta.classes};
+    enum stn_status status = train_micro_batch_settle(&t->meta.config, shape, t->nodes.size);
+    if (!status) {
+        status = resolve_sizes(t, model);
+    }
     if (!status) {
         plan_run(t);
         status = open_net(t, model);

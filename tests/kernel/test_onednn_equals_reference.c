@@ -210,6 +210,15 @@ static void conv_pointwise(void **state)
         };
         CHECK_CONVS(state, cases);
     }
+    // Channels in several parts, pixels in several pieces, samples that share a panel.
+    const struct kernel_conv large[] = {
+        {op_map(2, 203, 15, 13), 90, 1, op_window(1, 1, 1, 0), true, KERNEL_RELU, KERNEL_DX_ADD},
+        {op_map(2, 60, 19, 18), 410, 1, op_window(1, 1, 1, 0), false, KERNEL_RELU6, KERNEL_DX_ADD},
+        {op_map(5, 390, 7, 7), 33, 1, op_window(1, 1, 1, 0), true, KERNEL_LINEAR, KERNEL_DX_WRITE},
+        {op_map(3, 26, 17, 15), 200, 1, op_window(1, 1, 2, 0), true, KERNEL_RELU, KERNEL_DX_ADD},
+        {op_map(1, 8, 1, 1), 8, 1, op_window(1, 1, 1, 0), false, KERNEL_LINEAR, KERNEL_DX_WRITE},
+    };
+    CHECK_CONVS(state, large);
 }
 
 static void conv_depthwise(void **state)
@@ -232,11 +241,45 @@ static void conv_depthwise(void **state)
     }
 }
 
+// Every kernel size that is our own, with windows that reach over the borders in all ways; some
+// planes are so wide that their middle is computed apart from their borders.
+static void conv_depthwise_windows(void **state)
+{
+    NEED_ONEDNN(state);
+    static const int sizes[][2] = {{9, 8}, {7, 15}, {16, 7}, {7, 59}, {8, 117}};
+    for (int i = 0; i < 3 * 2 * 5 * 5; i++) {
+        const int k = 3 + i % 3 * 2, stride = 1 + i / 3 % 2, c = i % 2 ? 11 : 20;
+        const int before[] = {0, k / 2, k - 1, 0, 1}, after[] = {0, k / 2, 0, k - 1, k - 2};
+        const int vertical = i / 6 % 5, horizontal = (vertical + i) % 5, *size = sizes[i / 30];
+        const struct kernel_window window = {{k, k},
+                                             {stride, stride},
+                                             {before[vertical], before[horizontal]},
+                                             {after[vertical], after[horizontal]}};
+        const struct kernel_conv d = {op_map(3, c, size[0], size[1]),
+                                      c,
+                                      c,
+                                      window,
+                                      i % 7 == 0,
+                                      (enum kernel_activation)(i % 5 % 3),
+                                      i % 8 ? i / 2 % 2 ? KERNEL_DX_ADD : KERNEL_DX_WRITE
+                                            : KERNEL_DX_NONE};
+        check_layout(*state, &(struct op_case){OP_CONV, .conv = d},
+                     ((const struct bench *)*state)->native);
+    }
+}
+
 static void conv_grouped(void **state)
 {
     NEED_ONEDNN(state);
     const struct kernel_conv cases[] = {
         {op_map(3, 24, 9, 7), 48, 3, op_window(1, 1, 1, 0), false, KERNEL_LINEAR, KERNEL_DX_WRITE},
+        {op_map(3, 120, 7, 7), 48, 3, op_window(1, 1, 1, 0), true, KERNEL_RELU, KERNEL_DX_ADD},
+        {op_map(2, 60, 9, 16), 132, 3, op_window(1, 1, 1, 0), true, KERNEL_RELU6, KERNEL_DX_WRITE},
+        {op_map(3, 57, 6, 5), 75, 3, op_window(1, 1, 1, 0), false, KERNEL_LINEAR, KERNEL_DX_ADD},
+        {op_map(2, 430, 5, 5), 34, 2, op_window(1, 1, 1, 0), true, KERNEL_RELU, KERNEL_DX_WRITE},
+        {op_map(2, 34, 3, 5), 430, 2, op_window(1, 1, 1, 0), false, KERNEL_RELU, KERNEL_DX_ADD},
+        {op_map(3, 9, 4, 4), 36, 3, op_window(1, 1, 1, 0), true, KERNEL_LINEAR, KERNEL_DX_WRITE},
+        {op_map(2, 48, 8, 7), 48, 3, op_window(1, 1, 2, 0), true, KERNEL_RELU, KERNEL_DX_WRITE},
         {op_map(2, 30, 8, 9), 12, 3, op_window(3, 3, 2, 1), true, KERNEL_RELU, KERNEL_DX_ADD},
         {op_map(2, 32, 8, 9), 64, 2, op_window(3, 3, 1, 1), true, KERNEL_RELU, KERNEL_DX_WRITE},
         {op_map(2, 10, 7, 7), 20, 10, op_window(3, 3, 1, 1), true, KERNEL_RELU6, KERNEL_DX_WRITE},
@@ -409,6 +452,38 @@ static void add(void **state)
     }
 }
 
+// x + x: both gradients are one buffer, apart from dy or dy itself.
+static void add_to_itself(void **state)
+{
+    NEED_ONEDNN(state);
+    enum { FLOATS = 64 };
+    const struct bench *bench = *state;
+    const struct kernel_add d = {
+        {{1, 16, 2, 2}, bench->native}, KERNEL_LINEAR, {KERNEL_DX_WRITE, KERNEL_DX_ADD}};
+    struct kernel_op *op;
+    assert_int_equal(kernel_add_create(bench->onednn, &d, &op), STN_OK);
+    for (int in_place = 0; in_place < 2; in_place++) {
+        float x[FLOATS] = {0}, y[FLOATS] = {0}, dy[FLOATS], apart[FLOATS];
+        for (int i = 0; i < FLOATS; i++) {
+            dy[i] = (float)i;
+            apart[i] = -1.0f;
+        }
+        float *dx = in_place ? dy : apart;
+        const struct kernel_io io = {.phase = KERNEL_TRAIN,
+                                     .samples = 1,
+                                     .rows = 1,
+                                     .strips = 1,
+                                     .x = (const float *const[]){x, x},
+                                     .y = y,
+                                     .dy = dy,
+                                     .dx = (float *const[]){dx, dx}};
+        assert_int_equal(kernel_op_backward(op, &io), STN_OK);
+        for (int i = 0; i < FLOATS; i++)
+            assert_float_equal(dx[i], 2.0f * (float)i, 0.0f);
+    }
+    kernel_op_destroy(op);
+}
+
 static void concat(void **state)
 {
     NEED_ONEDNN(state);
@@ -493,6 +568,7 @@ int main(void)
         cmocka_unit_test(conv_dense),
         cmocka_unit_test(conv_pointwise),
         cmocka_unit_test(conv_depthwise),
+        cmocka_unit_test(conv_depthwise_windows),
         cmocka_unit_test(conv_grouped),
         cmocka_unit_test(batchnorm),
         cmocka_unit_test(activate),
@@ -503,6 +579,7 @@ int main(void)
         cmocka_unit_test(global_pool),
         cmocka_unit_test(fc),
         cmocka_unit_test(add),
+        cmocka_unit_test(add_to_itself),
         cmocka_unit_test(concat),
         cmocka_unit_test(shuffle),
         cmocka_unit_test(slice),

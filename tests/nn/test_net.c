@@ -149,6 +149,44 @@ static void test_strips(void **state)
     strips_do_not_matter("mobilenet_v2", 64);
     strips_do_not_matter("squeezenet1_1", 40);
     strips_do_not_matter("lenet", 28);
+    strips_do_not_matter("densenet121", 32);
+    strips_do_not_matter("shufflenet_v2_x1_0", 40);
+}
+
+static int first_concat(const struct nn_net *net)
+{
+    int n = 0;
+    while (net->graph.nodes[n].kind != NN_CONCAT) {
+        n++;
+    }
+    return n;
+}
+
+// Where samples go one by one, what a concat joins is written to its place at once, and gradients are
+// read there; where several go together it is copied.
+static void test_concat_in_place(void **state)
+{
+    (void)state;
+    struct nn_net_config strips = config_of("squeezenet1_1", 40, 3, 4), whole = strips;
+    strips.cache_bytes = 1;
+    whole.cache_bytes = SIZE_MAX;
+    struct net_fixture a, b;
+    net_fixture_open(&a, NULL, &strips, 4);
+    net_fixture_open(&b, NULL, &whole, 4);
+    if (strcmp(kernel_name(a.kernel), "reference") != 0) {
+        int n = first_concat(a.net);
+        const struct nn_call *call = &a.net->calls[n];
+        struct kernel_tensor left = a.net->tensors[a.net->graph.nodes[n].x[0]];
+        size_t offset = kernel_tensor_row_floats(left) * sizeof(float);
+        assert_ptr_equal(call->x[NN_FORWARD][0].base, call->y[NN_FORWARD].base);
+        assert_ptr_equal(call->x[NN_FORWARD][1].base, call->y[NN_FORWARD].base + offset);
+        assert_ptr_equal(call->dx[0].base, call->dy.base);
+        assert_ptr_equal(call->dx[1].base, call->dy.base + offset);
+        assert_ptr_not_equal(b.net->calls[n].x[NN_FORWARD][0].base,
+                             b.net->calls[n].y[NN_FORWARD].base);
+    }
+    net_fixture_close(&a);
+    net_fixture_close(&b);
 }
 
 static void backends_agree(const char *name, int size, int channels)
@@ -180,6 +218,28 @@ static void test_backends_agree(void **state)
     (void)state;
     backends_agree("lenet", 28, 1);
     backends_agree("squeezenet1_1", 33, 3);
+}
+
+// A step that nobody finished leaves nothing to the next; asking for the sums twice changes nothing.
+static void test_begin_step_forgets(void **state)
+{
+    (void)state;
+    struct nn_net_config c = config_of("squeezenet1_1", 40, 3, 4);
+    struct net_fixture a, b;
+    struct kernel_loss_totals totals = {0};
+    net_fixture_open(&a, NULL, &c, 8);
+    net_fixture_open(&b, NULL, &c, 8);
+    net_fixture_train(&a, 0, 4, &totals);
+    nn_net_begin_step(a.net);
+    for (int i = 0; i < 2; i++) {
+        net_fixture_train(&a, 4, 4, &totals);
+        net_fixture_train(&b, 4, 4, &totals);
+        assert_non_null(nn_net_gradient_sums(b.net));
+        assert_non_null(nn_net_gradient_sums(b.net));
+    }
+    assert_same_sums(a.net, b.net, 1e-6);
+    net_fixture_close(&a);
+    net_fixture_close(&b);
 }
 
 // Two runs from the same start give the same bits.
@@ -262,7 +322,8 @@ int main(void)
         cmocka_unit_test(test_split_lenet),        cmocka_unit_test(test_split_squeezenet),
         cmocka_unit_test(test_padding_in_strips),  cmocka_unit_test(test_padding_mobilenet),
         cmocka_unit_test(test_padding_squeezenet), cmocka_unit_test(test_strips),
-        cmocka_unit_test(test_backends_agree),     cmocka_unit_test(test_repeatable),
+        cmocka_unit_test(test_concat_in_place),    cmocka_unit_test(test_backends_agree),
+        cmocka_unit_test(test_begin_step_forgets), cmocka_unit_test(test_repeatable),
         cmocka_unit_test(test_merge_statistics),   cmocka_unit_test(test_eval_does_not_mix_samples),
         cmocka_unit_test(test_every_size_plans),
     };

@@ -27,8 +27,9 @@ static const struct base_option options[] = {
     ROW("classes", INT, config.shape.classes, "N", "classes to tell apart", 2, 100000, NULL),
     ROW("batch", INT, config.batch, "N", "images a step; by default two micro-batches", 1, 1000000,
         NULL),
-    ROW("micro-batch", INT, config.micro_batch, "N",
-        "images computed at once; by default the network's", 1, 4096, NULL),
+    ROW("micro-batch", AUTO, config.micro_batch, "N",
+        "images computed at once; by default the network's; auto: the fastest of 4, 8, 16 and 32",
+        1, 4096, NULL),
     ROW("threads", INT, config.threads, "N",
         "threads that compute; by default from CPU affinity and cgroup quota", 1, 1024, NULL),
     ROW("memory", BYTES, config.memory, "SIZE",
@@ -59,17 +60,41 @@ static const struct base_command command = {
     "  stannis bench --net mobilenet_v2 --threads 1 --profile --trace trace.json",
     options};
 
+// [{"micro_batch": 4, "images_per_second": 50.1}, …], empty unless measured.
+static json_t *describe_trials(const struct stn_micro_batch_trials *trials)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < trials->count; i++) {
+        json_array_append_new(list,
+                              json_pack("{s:i, s:f}", "micro_batch", trials->at[i].micro_batch,
+                                        "images_per_second", trials->at[i].images_per_second));
+    }
+    return list;
+}
+
 static json_t *describe(const struct bench_options *o, const struct stn_bench_result *r)
 {
-    return json_pack(
-        "{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:s}",
-        "net", o->config.net, "image_size", o->config.shape.image_size, "channels",
-        o->config.shape.channels, "classes", o->config.shape.classes, "batch", r->batch,
-        "micro_batch", r->micro_batch, "threads", r->threads, "steps", r->steps, "backend",
-        r->backend_version, "images_per_second", r->images_per_second, "images_per_second_best",
-        r->images_per_second_best, "gflops", r->gflops, "peak_gflops", r->peak_gflops,
-        "peak_memory", (json_int_t)r->peak_memory, "parameters", (json_int_t)r->parameters, "macs",
-        (json_int_t)r->macs, "version", STN_VERSION);
+    return json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:f, s:f, s:f, s:f, s:I, s:I, "
+                     "s:I, s:o, s:s}",
+                     "net", o->config.net, "image_size", o->config.shape.image_size, "channels",
+                     o->config.shape.channels, "classes", o->config.shape.classes, "batch",
+                     r->batch, "micro_batch", r->micro_batch, "threads", r->threads, "steps",
+                     r->steps, "backend", r->backend_version, "images_per_second",
+                     r->images_per_second, "images_per_second_best", r->images_per_second_best,
+                     "gflops", r->gflops, "peak_gflops", r->peak_gflops, "peak_memory",
+                     (json_int_t)r->peak_memory, "parameters", (json_int_t)r->parameters, "macs",
+                     (json_int_t)r->macs, "micro_batches_tried", describe_trials(&r->trials),
+                     "version", STN_VERSION);
+}
+
+static void print_trials(const struct stn_micro_batch_trials *trials)
+{
+    for (int i = 0; i < trials->count; i++) {
+        struct report_text speed;
+        printf("micro-batch %2d  %s img/s%s\n", trials->at[i].micro_batch,
+               report_speed(&speed, trials->at[i].images_per_second),
+               i == trials->best ? "  the fastest" : "");
+    }
 }
 
 static void print_human(const struct bench_options *o, const struct stn_bench_result *r)
@@ -80,6 +105,7 @@ static void print_human(const struct bench_options *o, const struct stn_bench_re
     printf("%s %d×%d×%d, %d classes, %s parameters, %s MACs an image\n", o->config.net, size, size,
            o->config.shape.channels, o->config.shape.classes,
            report_count(&parameters, r->parameters), report_magnitude(&macs, (double)r->macs));
+    print_trials(&r->trials);
     printf("%s, %d thread%s, batch %d in micro-batches of %d, %d steps\n", r->backend_version,
            r->threads, r->threads == 1 ? "" : "s", r->batch, r->micro_batch, r->steps);
     printf("speed     %s img/s (best step %s)\n", report_speed(&speed, r->images_per_second),

@@ -70,9 +70,10 @@ static const struct base_option options[] = {
         "end after N steps if that comes first; by default no limit", 0, INFINITY, NULL),
     ROW("batch", INT, config.batch, "N",
         "images a step; by default 128, or what --split adds up to", 1, 1000000, NULL),
-    ROW("micro-batch", INT, config.micro_batch, "N",
-        "images computed at once; memory and BatchNorm depend on it; by default the network's", 1,
-        4096, NULL),
+    ROW("micro-batch", AUTO, config.micro_batch, "N",
+        "images computed at once; memory and BatchNorm depend on it; by default the network's; "
+        "auto: the fastest, measured first",
+        1, 4096, NULL),
     ROW("seed", SEED, config.seed, "N", "start of all randomness", NO_LIMITS),
 
     HEADING("How to learn"),
@@ -126,6 +127,9 @@ static const struct base_option options[] = {
     ROW("exact", FLAG, config.exact, NULL,
         "add up micro-batches in float (as --wire fp16 does too): saves 8 bytes a parameter, but "
         "then weights depend on the split in their last bits, and soon in more",
+        NO_LIMITS),
+    ROW("overlap", FLAG, config.overlap, NULL,
+        "send gradients only once all are computed: to see what sending them earlier hides",
         NO_LIMITS),
     ROW("timeout", REAL, config.timeout, "SECONDS",
         "a node that is silent for so long is lost, and the run ends", 1, 86400, NULL),
@@ -426,6 +430,7 @@ static enum stn_status train(struct train_options *o)
     struct watchers watchers = {0};
     o->config.stop_requested = stop_requested;
     o->config.stop_context = &o->stop_announced;
+    o->stop_announced = !o->leads;
     enum stn_status status = start_watching(&watchers, o);
     if (status != STN_OK) {
         goto out_stop;

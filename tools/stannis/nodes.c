@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "launch/launch.h"
 
@@ -38,8 +39,16 @@ static enum stn_status status_of(int exit_code)
     return STN_ERR_NODE_LOST;
 }
 
-static enum stn_status print_line(const struct launch_config *config)
+// The line that would run: without what keeps it from running. `config->argv` is ours to change.
+static enum stn_status print_line(const struct launch_config *config, char **argv)
 {
+    char **to = argv;
+    for (char **from = argv; *from; from++) {
+        if (strcmp(*from, "--dry-run") != 0) {
+            *to++ = *from;
+        }
+    }
+    *to = NULL;
     char *line = NULL;
     enum stn_status status = launch_line(config, &line);
     if (status == STN_OK) {
@@ -49,7 +58,7 @@ static enum stn_status print_line(const struct launch_config *config)
     return status;
 }
 
-enum stn_status nodes_launch(const struct nodes_options *options, char *const *argv,
+enum stn_status nodes_launch(const struct nodes_options *options, char **argv,
                              double timeout_seconds)
 {
     struct cluster cluster;
@@ -60,7 +69,7 @@ enum stn_status nodes_launch(const struct nodes_options *options, char *const *a
                                              .ssh = options->ssh,
                                              .timeout_seconds = timeout_seconds};
         int exit_code = 0;
-        status = options->dry_run ? print_line(&config) : launch_run(&config, &exit_code);
+        status = options->dry_run ? print_line(&config, argv) : launch_run(&config, &exit_code);
         if (status == STN_OK) {
             status = status_of(exit_code);
         }

@@ -19,8 +19,9 @@ struct nodes_options {
 bool nodes_wanted(const struct nodes_options *options);
 // The cluster they name.
 STN_MUST_CHECK enum stn_status nodes_read(const struct nodes_options *options, struct cluster *out);
-// Runs the program (argv of main) on all nodes and waits, or prints the line that would.
-STN_MUST_CHECK enum stn_status nodes_launch(const struct nodes_options *options, char *const *argv,
+// Runs the program (argv of main, ours to change) on all nodes and waits, or prints the line that
+// would.
+STN_MUST_CHECK enum stn_status nodes_launch(const struct nodes_options *options, char **argv,
                                             double timeout_seconds);
 
 #endif

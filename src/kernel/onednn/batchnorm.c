@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch normalisation with residual and activation. Gathering measures every chunk (one sample of one
-// channel block) for itself and merges the chunks in the order of the samples, so the result does not
+// Batch normalisation with residual and activation. Gathering measures every piece (some pixels of one
+// channel block of one sample) for itself and merges the pieces in order, so the result does not
 // depend on the number of threads; the last strip settles what running needs: an affine map for each
 // channel.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/onednn/engine.h"
+#include "kernel/onednn/batchnorm.h"
 
 struct batchnorm {
     struct kernel_op op;
@@ -17,20 +17,7 @@ struct batchnorm {
     struct onednn_chunks c;
 };
 
-// Views of io->saved, shared by all strips; arrays are [padded channels]; and of io->scratch.
-struct pass {
-    const struct batchnorm *bn;
-    const struct kernel_io *io;
-    double *rows;          // gathered so far
-    double *gathered[2];   // mean and M2, or Σdz and Σdz·(x − mean), of these rows
-    float *mean, *inverse; // of all rows
-    float *scale, *shift;  // y = act(scale·x + shift): scale = γ/σ, shift = β − mean·scale
-    float *line[3];        // dx = a·dz + b·(x − mean) + c
-    double *partial[2];    // in scratch: [blocks][samples][block], what each chunk gives
-};
-
-typedef void chunk_call(const struct pass *pass, int n, int b);
-typedef void block_call(const struct pass *pass, int b);
+typedef void chunk_call(const struct onednn_gather *g, int n, int b);
 
 enum { SAVED_DOUBLES = 2, SAVED_FLOATS = 7 };
 
@@ -47,11 +34,11 @@ static void *take(char **rest, size_t bytes)
     return taken;
 }
 
-static struct pass pass_begin(const struct batchnorm *bn, const struct kernel_io *io)
+static struct onednn_gather pass_begin(const struct batchnorm *bn, const struct kernel_io *io)
 {
     size_t channels = padded(bn);
     char *saved = io->saved;
-    struct pass p = {.bn = bn, .io = io};
+    struct onednn_gather p = {.bn = bn, .io = io, .pieces = onednn_pieces(bn->c.pixels)};
     p.rows = take(&saved, SIMD_BLOCK_MAX * sizeof(double)); // keeps the arrays aligned
     for (int i = 0; i < SAVED_DOUBLES; i++) {
         p.gathered[i] = take(&saved, channels * sizeof(double));
@@ -62,7 +49,7 @@ static struct pass pass_begin(const struct batchnorm *bn, const struct kernel_io
         *arrays[i] = take(&saved, channels * sizeof(float));
     }
     p.partial[0] = io->scratch;
-    p.partial[1] = p.partial[0] + channels * (size_t)io->samples;
+    p.partial[1] = p.partial[0] + channels * (size_t)(io->samples * p.pieces);
     return p;
 }
 
@@ -72,42 +59,51 @@ static size_t saved_bytes(const struct batchnorm *bn)
            padded(bn) * (SAVED_DOUBLES * sizeof(double) + SAVED_FLOATS * sizeof(float));
 }
 
-static double *partial_at(const struct pass *p, int which, int n, int b)
+static double *partial_at(const struct onednn_gather *p, int which, int n, int b, int piece)
 {
-    const struct batchnorm *bn = p->bn;
-    return p->partial[which] +
-           ((size_t)b * (size_t)p->io->samples + (size_t)n) * (size_t)bn->c.block;
+    int at = (b * p->io->samples + n) * p->pieces + piece;
+    return p->partial[which] + (size_t)at * (size_t)p->bn->c.block;
 }
 
-// Every real chunk of the strip is measured; then every block is merged, and settled if this strip is
-// the last.
-static void gather(const struct pass *p, chunk_call *measure, block_call *merge, block_call *settle)
+static void gather_begin(const struct onednn_gather *p)
 {
-    const struct onednn_chunks *c = &p->bn->c;
-    int rows = p->io->rows;
     if (p->io->strip == 0) {
         *p->rows = 0;
         memset(p->gathered[0], 0, padded(p->bn) * sizeof(double));
         memset(p->gathered[1], 0, padded(p->bn) * sizeof(double));
     }
+}
+
+// Every block is merged, and settled if this strip is the last.
+void onednn_gather_finish(const struct onednn_gather *p)
+{
+#pragma omp for schedule(static)
+    for (int b = 0; b < p->bn->c.blocks; b++) {
+        p->merge(p, b);
+        if (p->io->strip == p->io->strips - 1) {
+            p->settle(p, b);
+        }
+    }
+#pragma omp single
+    *p->rows += p->io->rows;
+}
+
+static void gather(const struct onednn_gather *p)
+{
+    const struct onednn_chunks *c = &p->bn->c;
 #pragma omp parallel num_threads(onednn_team(p->bn->engine, c))
     {
 #pragma omp for schedule(static)
-        for (int i = 0; i < c->blocks * rows; i++) {
-            measure(p, i / c->blocks, i % c->blocks);
-        }
-#pragma omp for schedule(static)
-        for (int b = 0; b < c->blocks; b++) {
-            merge(p, b);
-            if (p->io->strip == p->io->strips - 1) {
-                settle(p, b);
+        for (int i = 0; i < c->blocks * p->io->rows; i++) {
+            for (int piece = 0; piece < p->pieces; piece++) {
+                p->measure_piece(p, i / c->blocks, i % c->blocks, piece);
             }
         }
+        onednn_gather_finish(p);
     }
-    *p->rows += rows;
 }
 
-static void run(const struct pass *p, chunk_call *call)
+static void run(const struct onednn_gather *p, chunk_call *call)
 {
     const struct onednn_chunks *c = &p->bn->c;
 #pragma omp parallel for schedule(static) num_threads(onednn_team(p->bn->engine, c))
@@ -117,38 +113,48 @@ static void run(const struct pass *p, chunk_call *call)
 }
 
 // Rows of all strips; true only while the last one is gathered.
-static double rows_in_all(const struct pass *p)
+static double rows_in_all(const struct onednn_gather *p)
 {
     return *p->rows + p->io->rows;
 }
 
 // ---- forward ------------------------------------------------------------------------------------
 
-static void measure_moments(const struct pass *p, int n, int b)
-{
-    const struct batchnorm *bn = p->bn;
-    bn->simd->moments(p->io->x[0] + onednn_chunk_at(&bn->c, n, b), bn->c.pixels,
-                      partial_at(p, 0, n, b), partial_at(p, 1, n, b));
-}
-
-// Chunks have equal counts, so the mean grows by its share and the M2 by the spread of the means.
-static void merge_moments(const struct pass *p, int b)
+static void measure_moments(const struct onednn_gather *p, int n, int b, int piece)
 {
     const struct onednn_chunks *c = &p->bn->c;
+    struct onednn_piece at = onednn_piece_at(c->pixels, piece);
+    p->bn->simd->moments(p->io->x[0] + onednn_chunk_at(c, n, b) + at.first * (size_t)c->block,
+                         at.count, partial_at(p, 0, n, b, piece), partial_at(p, 1, n, b, piece));
+}
+
+// The mean moves by the piece's share; M2 grows by the spread of the means.
+static void merge_piece(const struct onednn_gather *p, int n, int b, int piece)
+{
+    const struct onednn_chunks *c = &p->bn->c;
+    struct onednn_piece at = onednn_piece_at(c->pixels, piece);
+    double before = (*p->rows + n) * (double)c->pixels + (double)at.first;
+    double share = (double)at.count / (before + (double)at.count), weight = share * before;
+    const double *mean = partial_at(p, 0, n, b, piece), *m2 = partial_at(p, 1, n, b, piece);
+    double *all_mean = p->gathered[0] + b * c->block, *all_m2 = p->gathered[1] + b * c->block;
     for (int l = 0; l < c->block; l++) {
-        double *mean = &p->gathered[0][b * c->block + l], *m2 = &p->gathered[1][b * c->block + l];
-        for (int n = 0; n < p->io->rows; n++) {
-            double before = *p->rows + n;
-            double delta = partial_at(p, 0, n, b)[l] - *mean;
-            *mean += delta / (before + 1);
-            *m2 += partial_at(p, 1, n, b)[l] +
-                   delta * delta * (double)c->pixels * before / (before + 1);
+        double delta = mean[l] - all_mean[l];
+        all_mean[l] += delta * share;
+        all_m2[l] += m2[l] + delta * delta * weight;
+    }
+}
+
+static void merge_moments(const struct onednn_gather *p, int b)
+{
+    for (int n = 0; n < p->io->rows; n++) {
+        for (int piece = 0; piece < p->pieces; piece++) {
+            merge_piece(p, n, b, piece);
         }
     }
 }
 
 // The affine map of a channel. The padding's is zero, so its lanes stay zero.
-static void set_affine(const struct pass *p, int channel, float mean, float variance)
+static void set_affine(const struct onednn_gather *p, int channel, float mean, float variance)
 {
     if (channel >= p->bn->c.channels) {
         p->mean[channel] = p->inverse[channel] = p->scale[channel] = p->shift[channel] = 0;
@@ -162,7 +168,7 @@ static void set_affine(const struct pass *p, int channel, float mean, float vari
     p->shift[channel] = p->io->params[1][channel] - mean * scale;
 }
 
-static void settle_moments(const struct pass *p, int b)
+static void settle_moments(const struct onednn_gather *p, int b)
 {
     const struct onednn_chunks *c = &p->bn->c;
     double rows = rows_in_all(p), count = rows * (double)c->pixels;
@@ -176,13 +182,23 @@ static void settle_moments(const struct pass *p, int b)
     }
 }
 
-static void batchnorm_forward_gather(struct kernel_op *op, const struct kernel_io *io)
+struct onednn_gather onednn_gather_forward(struct kernel_op *bn, const struct kernel_io *io)
 {
-    struct pass p = pass_begin((struct batchnorm *)op, io);
-    gather(&p, measure_moments, merge_moments, settle_moments);
+    struct onednn_gather p = pass_begin((struct batchnorm *)bn, io);
+    p.measure_piece = measure_moments;
+    p.merge = merge_moments;
+    p.settle = settle_moments;
+    gather_begin(&p);
+    return p;
 }
 
-static void normalise(const struct pass *p, int n, int b)
+static void batchnorm_forward_gather(struct kernel_op *op, const struct kernel_io *io)
+{
+    struct onednn_gather p = onednn_gather_forward(op, io);
+    gather(&p);
+}
+
+static void normalise(const struct onednn_gather *p, int n, int b)
 {
     const struct batchnorm *bn = p->bn;
     size_t at = onednn_chunk_at(&bn->c, n, b), channel = (size_t)b * (size_t)bn->c.block;
@@ -191,7 +207,7 @@ static void normalise(const struct pass *p, int n, int b)
                         p->io->y + at);
 }
 
-static void settle_running(const struct pass *p)
+static void settle_running(const struct onednn_gather *p)
 {
     for (int channel = 0; channel < (int)padded(p->bn); channel++) {
         bool real = channel < p->bn->c.channels;
@@ -202,7 +218,7 @@ static void settle_running(const struct pass *p)
 
 static enum stn_status batchnorm_forward(struct kernel_op *op, const struct kernel_io *io)
 {
-    struct pass p = pass_begin((struct batchnorm *)op, io);
+    struct onednn_gather p = pass_begin((struct batchnorm *)op, io);
     if (io->phase == KERNEL_EVAL && io->strip == 0) {
         settle_running(&p);
     }
@@ -214,7 +230,7 @@ static enum stn_status batchnorm_forward(struct kernel_op *op, const struct kern
 
 // Without a residual the mask follows from x, which is read anyway; with one, y is the one thing to
 // read that tells it.
-static struct simd_mask mask_at(const struct pass *p, size_t at, int b)
+static struct simd_mask mask_at(const struct onednn_gather *p, size_t at, int b)
 {
     size_t channel = (size_t)b * (size_t)p->bn->c.block;
     bool from_y = p->bn->desc.residual && p->bn->desc.activation != KERNEL_LINEAR;
@@ -226,31 +242,32 @@ static struct simd_mask mask_at(const struct pass *p, size_t at, int b)
     };
 }
 
-static void measure_gradient(const struct pass *p, int n, int b)
+static void measure_gradient(const struct onednn_gather *p, int n, int b, int piece)
 {
-    const struct batchnorm *bn = p->bn;
-    size_t at = onednn_chunk_at(&bn->c, n, b);
-    double *sum_dz = partial_at(p, 0, n, b), *sum_dz_x = partial_at(p, 1, n, b);
-    memset(sum_dz, 0, (size_t)bn->c.block * sizeof(*sum_dz));
-    memset(sum_dz_x, 0, (size_t)bn->c.block * sizeof(*sum_dz_x));
-    bn->simd->normalise_sums(p->io->dy + at, p->io->x[0] + at, p->mean + b * bn->c.block,
-                             mask_at(p, at, b), bn->c.pixels, sum_dz, sum_dz_x);
+    const struct onednn_chunks *c = &p->bn->c;
+    struct onednn_piece part = onednn_piece_at(c->pixels, piece);
+    size_t at = onednn_chunk_at(c, n, b) + part.first * (size_t)c->block;
+    double *sum_dz = partial_at(p, 0, n, b, piece), *sum_dz_x = partial_at(p, 1, n, b, piece);
+    memset(sum_dz, 0, (size_t)c->block * sizeof(*sum_dz));
+    memset(sum_dz_x, 0, (size_t)c->block * sizeof(*sum_dz_x));
+    p->bn->simd->normalise_sums(p->io->dy + at, p->io->x[0] + at, p->mean + b * c->block,
+                                mask_at(p, at, b), part.count, sum_dz, sum_dz_x);
 }
 
-static void merge_gradient(const struct pass *p, int b)
+static void merge_gradient(const struct onednn_gather *p, int b)
 {
     int block = p->bn->c.block;
     for (int which = 0; which < 2; which++) {
-        for (int n = 0; n < p->io->rows; n++) {
-            for (int l = 0; l < block; l++) {
-                p->gathered[which][b * block + l] += partial_at(p, which, n, b)[l];
-            }
+        const double *partial = partial_at(p, which, 0, b, 0); // [samples][pieces][block]
+        double *all = p->gathered[which] + b * block;
+        for (int i = 0; i < p->io->rows * p->pieces * block; i++) {
+            all[i % block] += partial[i];
         }
     }
 }
 
 // dx = γ/σ·(dz − Σdz/m − x̂·Σ(dz·x̂)/m) with x̂ = (x − mean)/σ, written as a·dz + b·(x − mean) + c.
-static void settle_gradient(const struct pass *p, int b)
+static void settle_gradient(const struct onednn_gather *p, int b)
 {
     const struct onednn_chunks *c = &p->bn->c;
     double count = rows_in_all(p) * (double)c->pixels;
@@ -267,13 +284,23 @@ static void settle_gradient(const struct pass *p, int b)
     }
 }
 
-static void batchnorm_backward_gather(struct kernel_op *op, const struct kernel_io *io)
+struct onednn_gather onednn_gather_backward(struct kernel_op *bn, const struct kernel_io *io)
 {
-    struct pass p = pass_begin((struct batchnorm *)op, io);
-    gather(&p, measure_gradient, merge_gradient, settle_gradient);
+    struct onednn_gather p = pass_begin((struct batchnorm *)bn, io);
+    p.measure_piece = measure_gradient;
+    p.merge = merge_gradient;
+    p.settle = settle_gradient;
+    gather_begin(&p);
+    return p;
 }
 
-static void clear_gradients(const struct pass *p, size_t at)
+static void batchnorm_backward_gather(struct kernel_op *op, const struct kernel_io *io)
+{
+    struct onednn_gather p = onednn_gather_backward(op, io);
+    gather(&p);
+}
+
+static void clear_gradients(const struct onednn_gather *p, size_t at)
 {
     for (int i = 0; i < (p->bn->desc.residual ? 2 : 1); i++) {
         if (p->bn->desc.dx[i] == KERNEL_DX_WRITE) {
@@ -283,7 +310,7 @@ static void clear_gradients(const struct pass *p, size_t at)
 }
 
 // The residual's gradient comes last: it may be written over dy.
-static void spread_gradient(const struct pass *p, int n, int b)
+static void spread_gradient(const struct onednn_gather *p, int n, int b)
 {
     const struct batchnorm *bn = p->bn;
     size_t at = onednn_chunk_at(&bn->c, n, b), channel = (size_t)b * (size_t)bn->c.block;
@@ -310,7 +337,7 @@ static void spread_gradient(const struct pass *p, int n, int b)
 
 static enum stn_status batchnorm_backward(struct kernel_op *op, const struct kernel_io *io)
 {
-    struct pass p = pass_begin((struct batchnorm *)op, io);
+    struct onednn_gather p = pass_begin((struct batchnorm *)op, io);
     run(&p, spread_gradient);
     return STN_OK;
 }
@@ -350,7 +377,8 @@ enum stn_status onednn_batchnorm_create(void *engine, const struct kernel_batchn
                 .y = d->x,
                 .gathers = true,
                 .saved_bytes = saved_bytes(bn),
-                .scratch_bytes = 2 * padded(bn) * (size_t)bn->c.n * sizeof(double),
+                .scratch_bytes = 2 * padded(bn) * (size_t)bn->c.n *
+                                 (size_t)onednn_pieces(bn->c.pixels) * sizeof(double),
                 .backward_reads = KERNEL_READS_X | (mask_from_y ? KERNEL_READS_Y : 0),
                 .in_place_input = d->residual ? 1 : 0,
             },

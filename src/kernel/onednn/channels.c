@@ -80,7 +80,7 @@ static void move_block(const struct source *from, const struct onednn_chunks *to
         simd->gather(lanes, stride, to->pixels, add, dst);
     } else if (add) {
         simd->mask(lane_at(from, *map, n), NULL, KERNEL_LINEAR, to->pixels, true, dst);
-    } else {
+    } else if (lane_at(from, *map, n) != dst) { // it may be there already
         memcpy(dst, lane_at(from, *map, n), to->floats * sizeof(float));
     }
 }
@@ -176,6 +176,7 @@ enum stn_status onednn_concat_create(void *engine, const struct kernel_concat *d
     if (status) {
         return status;
     }
+    ch->op.traits.inputs_in_place = true;
     for (int i = 0, channel = 0; i < d->inputs; i++) {
         add_input(ch, d->x[i], d->dx[i]);
         for (int c = 0; c < d->x[i].shape.c; c++, channel++) {

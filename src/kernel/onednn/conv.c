@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution by oneDNN. Feature maps keep the layout they come in; weights are packed by prepare
-// into what the library likes, once for each direction that wants another packing; the packed
-// weight gradient is added to the plain one. Bias and activation ride on the forward pass; backward
+// into what the library likes, once for each direction that wants another packing; the weight
+// gradient is summed up packed and goes to the plain one when it is collected. Bias and activation ride on the forward pass; backward
 // masks dy and sums the bias gradient in one sweep of its own.
 #include <stdlib.h>
 #include <string.h>
@@ -19,11 +19,13 @@ struct conv {
     struct onednn_task pack[2]; // plain → FORWARD's and DATA's weights; DATA may share FORWARD's
     struct onednn_task unpack;  // WEIGHTS' gradient → plain, added
     float *packed[2];           // in `pages`
+    float *held;                // Σ of WEIGHTS' gradients, in pages of its own
+    bool holding;               // … is of this step
     void *pages;
     size_t page_bytes, pack_scratch; // pack_scratch: offset of what the packing itself needs
     size_t gradient_bytes, dx_bytes; // parts of the scratch before the library's own
     bool image;                      // the weight gradient is image.c's
-    enum stn_status prepared;
+    enum stn_status prepared;        // what went wrong outside of forward and backward
 };
 
 // The library's view of a convolution, needed only while it is planned.
@@ -208,6 +210,11 @@ static enum stn_status create_runs(struct conv *conv, const struct plan *plan)
     return STN_OK;
 }
 
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 // Reorders between plain weights and the packed ones, and the memory of the latter.
 static enum stn_status create_packing(struct conv *conv, const struct plan *plan)
 {
@@ -228,7 +235,8 @@ static enum stn_status create_packing(struct conv *conv, const struct plan *plan
     }
     conv->pack_scratch = conv->page_bytes;
     conv->page_bytes +=
-        onednn_align(conv->pack[FORWARD].scratch_bytes + conv->pack[DATA].scratch_bytes);
+        onednn_align(larger(conv->unpack.scratch_bytes,
+                            conv->pack[FORWARD].scratch_bytes + conv->pack[DATA].scratch_bytes));
     conv->pages = base_pages_alloc(conv->page_bytes);
     if (!conv->pages) {
         return stn_fail(STN_ERR_NO_MEMORY,
@@ -238,18 +246,26 @@ static enum stn_status create_packing(struct conv *conv, const struct plan *plan
     for (int d = FORWARD; d <= DATA; d++) {
         conv->packed[d] = (float *)conv->pages + offset[d] / sizeof(float);
     }
+    return STN_OK;
+}
+
+// Where the weight gradient is summed up.
+static enum stn_status create_sums(struct conv *conv, const struct plan *plan)
+{
     if (conv->image) {
         conv->gradient_bytes = onednn_image_scratch_bytes(&conv->desc, conv->op.traits.y);
         return STN_OK;
     }
     conv->gradient_bytes = onednn_align(dnnl_memory_desc_get_size(packed_desc(plan, WEIGHTS)));
-    return onednn_task_reorder(conv->engine, packed_desc(plan, WEIGHTS), plain, true,
+    conv->held = base_pages_alloc(conv->gradient_bytes);
+    if (!conv->held) {
+        return stn_fail(STN_ERR_NO_MEMORY,
+                        "no memory for the weight gradient of a convolution (%zu bytes)",
+                        conv->gradient_bytes);
+    }
+    conv->op.traits.held_bytes = conv->gradient_bytes;
+    return onednn_task_reorder(conv->engine, packed_desc(plan, WEIGHTS), &plan->plain_weights, true,
                                &conv->unpack);
-}
-
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
 }
 
 static size_t scratch_bytes(const struct conv *conv)
@@ -257,11 +273,8 @@ static size_t scratch_bytes(const struct conv *conv)
     size_t forward = conv->run[FORWARD].scratch_bytes;
     size_t data = conv->dx_bytes + conv->run[DATA].scratch_bytes;
     size_t weights = conv->gradient_bytes + conv->run[WEIGHTS].scratch_bytes;
-    size_t unpack = conv->gradient_bytes + conv->unpack.scratch_bytes;
-    struct kernel_shape y = conv->op.traits.y.shape;
-    size_t bias =
-        (size_t)y.n * (size_t)kernel_tensor_padded_channels(conv->op.traits.y) * sizeof(double);
-    return larger(larger(forward, bias), larger(data, larger(weights, unpack)));
+    size_t bias = onednn_mask_and_sum_bias_bytes(conv->op.traits.y);
+    return larger(larger(forward, bias), larger(data, weights));
 }
 
 static void conv_prepare(struct kernel_op *op, const float *const *params)
@@ -288,27 +301,25 @@ static enum stn_status conv_forward(struct kernel_op *op, const struct kernel_io
     return onednn_task_run(conv->engine, &conv->run[FORWARD], addresses, io->scratch);
 }
 
-// dy becomes the gradient before the activation; the bias gradient falls out on the way, summed in
-// the order of the samples so that it does not depend on the number of threads.
-static void mask_and_sum_bias(const struct conv *conv, const struct kernel_io *io)
+void onednn_mask_and_sum_bias(const struct onednn_engine *engine, const struct kernel_conv *d,
+                              struct kernel_tensor y, const struct kernel_io *io)
 {
-    struct onednn_chunks c = onednn_chunks_of(conv->op.traits.y);
+    struct onednn_chunks c = onednn_chunks_of(y);
     const struct simd_kernels *simd = simd_kernels_for(c.block);
-    enum kernel_activation activation = conv->desc.activation;
     double *partials = io->scratch; // [n][padded channels]
     int padded = c.blocks * c.block;
-#pragma omp parallel num_threads(onednn_team(conv->engine, &c))
+#pragma omp parallel num_threads(onednn_team(engine, &c))
     {
 #pragma omp for schedule(static)
         for (int i = 0; i < io->rows * c.blocks; i++) {
             size_t at = (size_t)i * c.floats;
             double *sum = partials + (size_t)(i * c.block);
             memset(sum, 0, (size_t)c.block * sizeof(*sum));
-            onednn_mask_sum(simd, io->dy + at, activation == KERNEL_LINEAR ? NULL : io->y + at,
-                            activation, c.pixels, sum);
+            onednn_mask_sum(simd, io->dy + at, d->activation == KERNEL_LINEAR ? NULL : io->y + at,
+                            d->activation, c.pixels, sum);
         }
 #pragma omp for schedule(static)
-        for (int channel = 0; channel < (conv->desc.bias ? c.channels : 0); channel++) {
+        for (int channel = 0; channel < (d->bias ? c.channels : 0); channel++) {
             double sum = 0.0;
             for (int n = 0; n < io->rows; n++) {
                 sum += partials[n * padded + channel];
@@ -318,20 +329,51 @@ static void mask_and_sum_bias(const struct conv *conv, const struct kernel_io *i
     }
 }
 
+size_t onednn_mask_and_sum_bias_bytes(struct kernel_tensor y)
+{
+    return (size_t)y.shape.n * (size_t)kernel_tensor_padded_channels(y) * sizeof(double);
+}
+
+static void add_to_held(const struct conv *conv, const float *gradient)
+{
+    enum { PIECE = 4096 }; // floats
+    const struct simd_kernels *simd = simd_kernels_for(kernel_layout_block(conv->engine->native));
+    size_t floats = conv->gradient_bytes / sizeof(float), block = (size_t)simd->block;
+    int threads = floats < 2 * PIECE ? 1 : conv->engine->threads;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (size_t at = 0; at < floats; at += PIECE) {
+        size_t piece = floats - at < PIECE ? floats - at : PIECE;
+        simd->mask(gradient + at, NULL, KERNEL_LINEAR, piece / block, true, conv->held + at);
+    }
+}
+
+// The first gradient of a step is written where the sums are; those after it are added.
 static enum stn_status backward_weights(struct conv *conv, const struct kernel_io *io)
 {
     if (conv->image) {
         onednn_image_weights(conv->engine, &conv->desc, conv->op.traits.y, io);
         return STN_OK;
     }
-    char *scratch = io->scratch;
-    void *compute[] = {onednn_address(io->x[0]), io->dy, scratch};
-    void *collect[] = {scratch, io->param_grads[0]};
-    enum stn_status status =
-        onednn_task_run(conv->engine, &conv->run[WEIGHTS], compute, scratch + conv->gradient_bytes);
-    return status ? status
-                  : onednn_task_run(conv->engine, &conv->unpack, collect,
-                                    scratch + conv->gradient_bytes);
+    void *gradient = conv->holding ? io->scratch : conv->held;
+    void *addresses[] = {onednn_address(io->x[0]), io->dy, gradient};
+    enum stn_status status = onednn_task_run(conv->engine, &conv->run[WEIGHTS], addresses,
+                                             (char *)io->scratch + conv->gradient_bytes);
+    if (!status && conv->holding) {
+        add_to_held(conv, io->scratch);
+    }
+    conv->holding = true;
+    return status;
+}
+
+static void conv_collect(struct kernel_op *op, float *const *param_grads)
+{
+    struct conv *conv = (struct conv *)op;
+    if (conv->holding && param_grads && !conv->prepared) {
+        void *addresses[] = {conv->held, param_grads[0]};
+        conv->prepared = onednn_task_run(conv->engine, &conv->unpack, addresses,
+                                         (char *)conv->pages + conv->pack_scratch);
+    }
+    conv->holding = false;
 }
 
 static void add_to_dx(const struct conv *conv, const struct kernel_io *io)
@@ -362,7 +404,7 @@ static enum stn_status conv_backward(struct kernel_op *op, const struct kernel_i
 {
     struct conv *conv = (struct conv *)op;
     if (conv->desc.bias || conv->desc.activation != KERNEL_LINEAR) {
-        mask_and_sum_bias(conv, io);
+        onednn_mask_and_sum_bias(conv->engine, &conv->desc, op->traits.y, io);
     }
     enum stn_status status = backward_weights(conv, io);
     if (!status && conv->desc.dx != KERNEL_DX_NONE) {
@@ -381,11 +423,13 @@ static void conv_destroy(struct kernel_op *op)
     onednn_task_destroy(&conv->pack[DATA]);
     onednn_task_destroy(&conv->unpack);
     base_pages_free(conv->pages, conv->page_bytes);
+    base_pages_free(conv->held, conv->gradient_bytes);
     free(conv);
 }
 
 static const struct kernel_op_calls conv_calls = {
     .prepare = conv_prepare,
+    .collect = conv_collect,
     .forward = conv_forward,
     .backward = conv_backward,
     .destroy = conv_destroy,
@@ -411,6 +455,15 @@ enum stn_status onednn_conv_create(void *engine, const struct kernel_conv *d,
     if (onednn_depthwise_fits(engine, d)) {
         return onednn_depthwise_create(engine, d, conv_traits(engine, d), out);
     }
+    if (onednn_winograd_fits(engine, d)) {
+        return onednn_winograd_create(engine, d, conv_traits(engine, d), out);
+    }
+    if (onednn_pointwise_fits(engine, d)) {
+        return onednn_pointwise_create(engine, d, conv_traits(engine, d), out);
+    }
+    if (onednn_grouped_fits(engine, d)) {
+        return onednn_grouped_create(engine, d, conv_traits(engine, d), out);
+    }
     struct conv *conv = calloc(1, sizeof(*conv));
     if (!conv) {
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for a convolution");
@@ -423,6 +476,9 @@ enum stn_status onednn_conv_create(void *engine, const struct kernel_conv *d,
     enum stn_status status = plan_all(conv, &plan);
     if (!status) {
         status = create_runs(conv, &plan);
+    }
+    if (!status) {
+        status = create_sums(conv, &plan);
     }
     if (!status) {
         status = create_packing(conv, &plan);

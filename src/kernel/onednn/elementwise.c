@@ -31,16 +31,20 @@ static enum stn_status pointwise_forward(struct kernel_op *op, const struct kern
     return STN_OK;
 }
 
-// The first input's gradient comes last: it may be written over dy.
+// The first input's gradient comes last where it is written over dy, else first: the second may be
+// the same value's, to be added.
 static void pointwise_spread(const struct pointwise *pw, const struct kernel_io *io, size_t at)
 {
     const struct simd_kernels *simd = simd_kernels_for(pw->c.block);
     const float *dy = io->dy + at, *y = pw->activation == KERNEL_LINEAR ? NULL : io->y + at;
-    for (int i = pw->inputs - 1; i >= 0; i--) {
-        if (pw->dx[i] == KERNEL_DX_NONE || (!y && io->dx[i] == io->dy)) {
+    bool over_dy = io->dx[0] == io->dy;
+    for (int turn = 0; turn < pw->inputs; turn++) {
+        int i = over_dy ? pw->inputs - 1 - turn : turn;
+        bool add = pw->dx[i] == KERNEL_DX_ADD;
+        if (pw->dx[i] == KERNEL_DX_NONE || (!y && !add && io->dx[i] == io->dy)) {
             continue;
         }
-        simd->mask(dy, y, pw->activation, pw->c.pixels, pw->dx[i] == KERNEL_DX_ADD, io->dx[i] + at);
+        simd->mask(dy, y, pw->activation, pw->c.pixels, add, io->dx[i] + at);
     }
 }
 
@@ -119,17 +123,11 @@ struct dropout {
 static void dropout_draw(const struct dropout *dropout, const struct kernel_io *io, int n, int b)
 {
     const struct onednn_chunks *c = &dropout->c;
-    size_t at = onednn_chunk_at(c, n, b);
-    uint8_t *kept = (uint8_t *)io->saved + at;
     uint64_t stream = kernel_dropout_stream(io->row_keys[n], dropout->desc.salt);
-    memset(kept, 0, c->floats);
-    for (int l = 0; l < c->block && b * c->block + l < c->channels; l++) {
-        uint64_t first = (uint64_t)(b * c->block + l) * c->pixels;
-        for (size_t p = 0; p < c->pixels; p++) {
-            kept[p * (size_t)c->block + (size_t)l] =
-                kernel_dropout_keep(stream, first + p, dropout->desc.rate);
-        }
-    }
+    int channel = b * c->block;
+    simd_kernels_for(c->block)->draw(
+        stream, (uint64_t)channel * c->pixels, kernel_dropout_threshold(dropout->desc.rate),
+        c->channels - channel, c->pixels, (uint8_t *)io->saved + onednn_chunk_at(c, n, b));
 }
 
 static void dropout_apply(const struct dropout *dropout, const float *in, const void *saved,

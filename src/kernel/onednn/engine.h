@@ -82,6 +82,15 @@ static inline size_t onednn_chunk_at(const struct onednn_chunks *c, int n, int b
     return ((size_t)n * (size_t)c->blocks + (size_t)block) * c->floats;
 }
 
+// A sample's pixels in pieces that stay in the cache while several ops look at them: the unit of work
+// where the order of sums must not depend on who does what. Large maps have an even number.
+struct onednn_piece {
+    size_t first, count; // pixels
+};
+
+int onednn_pieces(size_t pixels);
+struct onednn_piece onednn_piece_at(size_t pixels, int piece);
+
 // Threads for a pass over all chunks: small tensors are not worth waking a team.
 int onednn_team(const struct onednn_engine *engine, const struct onednn_chunks *c);
 
@@ -121,17 +130,43 @@ enum stn_status onednn_dropout_create(void *engine, const struct kernel_dropout 
 enum stn_status onednn_reorder_op_create(void *engine, const struct kernel_reorder *,
                                          struct kernel_op **out);
 
-// Depthwise convolutions that we compute ourselves; `traits` are those of any convolution.
 // Weight gradient over a plain image, for conv.c.
 bool onednn_image_fits(const struct kernel_conv *d);
 size_t onednn_image_scratch_bytes(const struct kernel_conv *d, struct kernel_tensor y);
 void onednn_image_weights(const struct onednn_engine *engine, const struct kernel_conv *d,
                           struct kernel_tensor y, const struct kernel_io *io);
 
+// Convolutions that we compute ourselves; `traits` are those of any convolution.
 bool onednn_depthwise_fits(const struct onednn_engine *engine, const struct kernel_conv *d);
 STN_MUST_CHECK enum stn_status onednn_depthwise_create(struct onednn_engine *engine,
                                                        const struct kernel_conv *d,
                                                        struct kernel_op_traits traits,
                                                        struct kernel_op **out);
+
+// The same for 3×3 convolutions of stride 1, where that is faster than oneDNN.
+bool onednn_winograd_fits(const struct onednn_engine *engine, const struct kernel_conv *d);
+STN_MUST_CHECK enum stn_status onednn_winograd_create(struct onednn_engine *engine,
+                                                      const struct kernel_conv *d,
+                                                      struct kernel_op_traits traits,
+                                                      struct kernel_op **out);
+
+// What backward does first: dy becomes the gradient before the activation; the bias gradient falls
+// out on the way, summed in the order of the samples so that it does not depend on the number of
+// threads. Uses the scratch.
+void onednn_mask_and_sum_bias(const struct onednn_engine *engine, const struct kernel_conv *d,
+                              struct kernel_tensor y, const struct kernel_io *io);
+size_t onednn_mask_and_sum_bias_bytes(struct kernel_tensor y);
+
+bool onednn_pointwise_fits(const struct onednn_engine *engine, const struct kernel_conv *d);
+STN_MUST_CHECK enum stn_status onednn_pointwise_create(struct onednn_engine *engine,
+                                                       const struct kernel_conv *d,
+                                                       struct kernel_op_traits traits,
+                                                       struct kernel_op **out);
+
+bool onednn_grouped_fits(const struct onednn_engine *engine, const struct kernel_conv *d);
+STN_MUST_CHECK enum stn_status onednn_grouped_create(struct onednn_engine *engine,
+                                                     const struct kernel_conv *d,
+                                                     struct kernel_op_traits traits,
+                                                     struct kernel_op **out);
 
 #endif

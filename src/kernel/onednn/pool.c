@@ -2,7 +2,6 @@
 // Pooling, plane by plane with our own kernels: a plane of one channel block stays in the cache,
 // and one byte an output element remembers which tap a maximum came from.
 #include <stdlib.h>
-#include <string.h>
 
 #include "kernel/onednn/engine.h"
 
@@ -40,6 +39,7 @@ static enum stn_status pool_backward(struct kernel_op *op, const struct kernel_i
 {
     const struct pool *pool = (struct pool *)op;
     const uint8_t *taken = io->saved;
+    bool add = pool->desc.dx == KERNEL_DX_ADD;
     if (pool->desc.dx == KERNEL_DX_NONE) {
         return STN_OK;
     }
@@ -47,13 +47,10 @@ static enum stn_status pool_backward(struct kernel_op *op, const struct kernel_i
     for (int i = 0; i < pool->x.n * pool->x.blocks; i++) {
         float *dx = io->dx[0] + (size_t)i * pool->x.floats;
         size_t at = (size_t)i * pool->y.floats;
-        if (pool->desc.dx == KERNEL_DX_WRITE) {
-            memset(dx, 0, pool->x.floats * sizeof(float));
-        }
         if (pool->desc.kind == KERNEL_POOL_MAX) {
-            pool->simd->max_pool_gradient(&pool->plane, io->dy + at, taken + at, dx);
+            pool->simd->max_pool_gradient(&pool->plane, io->dy + at, taken + at, add, dx);
         } else {
-            pool->simd->average_pool_gradient(&pool->plane, io->dy + at, dx);
+            pool->simd->average_pool_gradient(&pool->plane, io->dy + at, add, dx);
         }
     }
     return STN_OK;

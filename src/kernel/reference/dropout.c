@@ -11,7 +11,8 @@ struct dropout {
 // What element e of a sample is multiplied with.
 static float factor(const struct dropout *d, uint64_t stream, size_t e)
 {
-    return kernel_dropout_keep(stream, e, d->d.rate) ? 1 / (1 - d->d.rate) : 0;
+    return kernel_dropout_keep(stream, e, kernel_dropout_threshold(d->d.rate)) ? 1 / (1 - d->d.rate)
+                                                                               : 0;
 }
 
 static enum stn_status forward(struct kernel_op *op, const struct kernel_io *io)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Activations and their masks, sums, fills and channel gathers of one channel block.
+#include "kernel/dropout_rule.h"
 #include "kernel/onednn/simd/vector.h"
 
 SIMD_INLINE void activate(enum kernel_activation activation, const float *x, const float *other,
@@ -95,6 +96,21 @@ void SIMD_NAME(drop)(const float *x, const uint8_t *kept, float scale, size_t pi
         memcpy(&narrow, kept + i, sizeof(narrow));
         ivec open = -__builtin_convertvector(narrow, ivec);
         store_or_add(y + i, keep(load(x + i) * scale, open), add);
+    }
+}
+
+void SIMD_NAME(draw)(uint64_t stream, uint64_t first, uint64_t threshold, int lanes, size_t pixels,
+                     uint8_t *kept)
+{
+    uint8_t real[SIMD_BLOCK];
+    for (int l = 0; l < SIMD_BLOCK; l++) {
+        real[l] = l < lanes;
+    }
+    for (size_t p = 0; p < pixels; p++, kept += SIMD_BLOCK) {
+        for (int l = 0; l < SIMD_BLOCK; l++) {
+            uint64_t element = first + (uint64_t)l * pixels + p;
+            kept[l] = real[l] & kernel_dropout_keep(stream, element, threshold);
+        }
     }
 }
 

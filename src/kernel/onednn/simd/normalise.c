@@ -46,23 +46,19 @@ SIMD_INLINE vec run_squares(const float *x, vec mean, size_t pixels)
 // and merged.
 void SIMD_NAME(moments)(const float *x, size_t pixels, double *mean, double *m2)
 {
-    memset(mean, 0, SIMD_BLOCK * sizeof(*mean));
-    memset(m2, 0, SIMD_BLOCK * sizeof(*m2));
+    dvec all_mean = {0}, all_m2 = {0};
     for (size_t p = 0; p < pixels;) {
         size_t count = run_length(p, pixels);
         vec run_mean = run_sum(x + p * SIMD_BLOCK, count) / (float)count;
         vec run_m2 = run_squares(x + p * SIMD_BLOCK, run_mean, count);
         double share = (double)count / (double)(p + count), weight = share * (double)p;
-        float lanes[2][SIMD_BLOCK];
-        memcpy(lanes[0], &run_mean, sizeof(run_mean));
-        memcpy(lanes[1], &run_m2, sizeof(run_m2));
-        for (int l = 0; l < SIMD_BLOCK; l++) {
-            double delta = (double)lanes[0][l] - mean[l];
-            mean[l] += delta * share;
-            m2[l] += (double)lanes[1][l] + delta * delta * weight;
-        }
+        dvec delta = widen(run_mean) - all_mean;
+        all_mean += delta * share;
+        all_m2 += widen(run_m2) + delta * delta * weight;
         p += count;
     }
+    store_doubles(mean, all_mean);
+    store_doubles(m2, all_m2);
 }
 
 SIMD_INLINE void normalise(enum kernel_activation activation, const float *x, const float *residual,

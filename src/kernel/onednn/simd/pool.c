@@ -1,79 +1,86 @@
 // SPDX-License-Identifier: Apache-2.0
 // Max and average pooling of one plane of a channel block, forward and backward. Both directions
-// walk the output; the gradient is scattered with additions, so the caller clears dx or adds to it.
+// walk the output; the gradient is scattered with additions to rows that were cleared just before.
+// Windows of 2×2 and 3×3 that lie inside the plane have loops of constant length.
 #include "kernel/onednn/simd/vector.h"
 
-// The part of a window that lies inside the plane.
-struct taps {
-    int top, left;         // of the window, may be negative
-    int first[2], last[2]; // rows and columns of the window that are inside: first … last − 1
+struct span {
+    int first, end;
 };
 
-SIMD_INLINE struct taps taps_at(const struct simd_plane *g, int oy, int ox)
+SIMD_INLINE int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+SIMD_INLINE int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+// The first row (d = 0) or column (d = 1) of window `o`; it may lie outside. Adaptive windows differ in
+// size and all lie inside.
+SIMD_INLINE int window_begin(const struct simd_plane *g, int d, int o)
 {
     const struct kernel_window *w = &g->window;
-    struct taps t = {.top = oy * w->stride[0] - w->pad_before[0],
-                     .left = ox * w->stride[1] - w->pad_before[1]};
-    t.first[0] = t.top < 0 ? -t.top : 0;
-    t.first[1] = t.left < 0 ? -t.left : 0;
-    t.last[0] = t.top + w->size[0] > g->h ? g->h - t.top : w->size[0];
-    t.last[1] = t.left + w->size[1] > g->w ? g->w - t.left : w->size[1];
-    return t;
+    return g->adaptive ? o * (d ? g->w : g->h) / (d ? g->ow : g->oh)
+                       : o * w->stride[d] - w->pad_before[d];
 }
 
-// Windows of different sizes, all inside.
-SIMD_INLINE struct taps adaptive_taps_at(const struct simd_plane *g, int oy, int ox)
+// Taps of window `o` that lie inside the plane.
+SIMD_INLINE struct span taps_of(const struct simd_plane *g, int d, int o)
 {
-    struct taps t = {.top = oy * g->h / g->oh, .left = ox * g->w / g->ow};
-    t.last[0] = ((oy + 1) * g->h + g->oh - 1) / g->oh - t.top;
-    t.last[1] = ((ox + 1) * g->w + g->ow - 1) / g->ow - t.left;
-    return t;
+    const struct kernel_window *w = &g->window;
+    int begin = window_begin(g, d, o), extent = d ? g->w : g->h, count = d ? g->ow : g->oh;
+    if (g->adaptive) {
+        return (struct span){0, ((o + 1) * extent + count - 1) / count - begin};
+    }
+    return (struct span){larger(0, -begin), smaller(w->size[d], extent - begin)};
 }
 
-SIMD_INLINE struct taps average_taps_at(const struct simd_plane *g, int oy, int ox)
+// Windows whose columns are all inside the plane and as many.
+SIMD_INLINE struct span whole_columns(const struct simd_plane *g)
 {
-    return g->adaptive ? adaptive_taps_at(g, oy, ox) : taps_at(g, oy, ox);
+    const struct kernel_window *w = &g->window;
+    if (g->adaptive) {
+        return (struct span){0, 0};
+    }
+    int stride = w->stride[1], room = g->w - w->size[1] + w->pad_before[1];
+    int first = larger(0, (w->pad_before[1] + stride - 1) / stride);
+    int end = room < 0 ? 0 : smaller(g->ow, room / stride + 1);
+    return (struct span){smaller(first, g->ow), larger(smaller(first, g->ow), end)};
 }
 
-SIMD_INLINE size_t tap_offset(const struct simd_plane *g, const struct taps *t, int ky, int kx)
-{
-    return ((size_t)(t->top + ky) * (size_t)g->w + (size_t)(t->left + kx)) * SIMD_BLOCK;
-}
-
-// Calls `function` with a whole 3×3 or 2×2 window as constants, so that its loops are unrolled.
-#define BY_WINDOW(g, t, function, ...)                                                             \
-    do {                                                                                           \
-        int size = is_whole(g, t) ? (g)->window.size[0] : 0;                                       \
-        if (size == 3) {                                                                           \
-            (t)->first[0] = (t)->first[1] = 0;                                                     \
-            (t)->last[0] = (t)->last[1] = 3;                                                       \
-            function(3, g, t, __VA_ARGS__);                                                        \
-        } else if (size == 2) {                                                                    \
-            (t)->first[0] = (t)->first[1] = 0;                                                     \
-            (t)->last[0] = (t)->last[1] = 2;                                                       \
-            function(2, g, t, __VA_ARGS__);                                                        \
-        } else {                                                                                   \
-            function((g)->window.size[1], g, t, __VA_ARGS__);                                      \
-        }                                                                                          \
-    } while (0)
-
-// Square and nowhere outside the plane?
-SIMD_INLINE bool is_whole(const struct simd_plane *g, const struct taps *t)
+// The edge of a square window of 2×2 or 3×3 whose rows are all inside, else 0.
+SIMD_INLINE int whole_size(const struct simd_plane *g, struct span rows)
 {
     const int *size = g->window.size;
-    return size[0] == size[1] && t->first[0] == 0 && t->first[1] == 0 && t->last[0] == size[0] &&
-           t->last[1] == size[1];
+    bool whole = !g->adaptive && rows.first == 0 && rows.end == size[0] && size[0] == size[1];
+    return whole && (size[0] == 2 || size[0] == 3) ? size[0] : 0;
 }
 
-// The first of equals wins.
-SIMD_INLINE void max_pixel(int width, const struct simd_plane *g, const struct taps *t,
-                           const float *x, float *y, uint8_t *taken)
+// Where tap (0, 0) of a window is; it may lie outside.
+SIMD_INLINE ptrdiff_t window_at(const struct simd_plane *g, int oy, int ox)
 {
-    vec best = load(x + tap_offset(g, t, t->first[0], t->first[1]));
-    ivec winner = (ivec){0} + (t->first[0] * width + t->first[1]);
-    for (int ky = t->first[0]; ky < t->last[0]; ky++) {
-        for (int kx = t->first[1]; kx < t->last[1]; kx++) {
-            vec v = load(x + tap_offset(g, t, ky, kx));
+    return ((ptrdiff_t)window_begin(g, 0, oy) * g->w + window_begin(g, 1, ox)) * SIMD_BLOCK;
+}
+
+SIMD_INLINE ptrdiff_t tap_at(const struct simd_plane *g, int ky, int kx)
+{
+    return ((ptrdiff_t)ky * g->w + kx) * SIMD_BLOCK;
+}
+
+// ---- maximum ------------------------------------------------------------------------------------
+
+// The first of equals wins. `x` is the window's tap (0, 0).
+SIMD_INLINE void max_pixel(int width, const struct simd_plane *g, struct span rows,
+                           struct span columns, const float *x, float *y, uint8_t *taken)
+{
+    vec best = load(x + tap_at(g, rows.first, columns.first));
+    ivec winner = (ivec){0} + (rows.first * width + columns.first);
+    for (int ky = rows.first; ky < rows.end; ky++) {
+        for (int kx = columns.first; kx < columns.end; kx++) {
+            vec v = load(x + tap_at(g, ky, kx));
             ivec higher = v > best, tap = (ivec){0} + (ky * width + kx);
             best = choose(higher, v, best);
             winner = (tap & higher) | (winner & ~higher);
@@ -86,80 +93,245 @@ SIMD_INLINE void max_pixel(int width, const struct simd_plane *g, const struct t
     }
 }
 
-void SIMD_NAME(max_pool)(const struct simd_plane *g, const float *x, float *y, uint8_t *taken)
+// A run of windows that are all inside.
+SIMD_INLINE void max_run(int size, const struct simd_plane *g, int count, const float *x, float *y,
+                         uint8_t *taken)
 {
-    for (int oy = 0; oy < g->oh; oy++) {
-        for (int ox = 0; ox < g->ow; ox++, y += SIMD_BLOCK) {
-            struct taps t = taps_at(g, oy, ox);
-            BY_WINDOW(g, &t, max_pixel, x, y, taken);
-            if (taken) {
-                taken += SIMD_BLOCK;
-            }
-        }
+    const struct span all = {0, size};
+    ptrdiff_t step = (ptrdiff_t)g->window.stride[1] * SIMD_BLOCK;
+    for (int i = 0; i < count; i++) {
+        max_pixel(size, g, all, all, x + i * step, y + i * SIMD_BLOCK,
+                  taken ? taken + i * SIMD_BLOCK : NULL);
     }
 }
 
-SIMD_INLINE void max_pixel_gradient(int width, const struct simd_plane *g, const struct taps *t,
-                                    const float *dy, const uint8_t *taken, float *dx)
+SIMD_INLINE void max_edge(const struct simd_plane *g, int oy, struct span windows, const float *x,
+                          float *y, uint8_t *taken)
+{
+    for (int ox = windows.first; ox < windows.end; ox++) {
+        max_pixel(g->window.size[1], g, taps_of(g, 0, oy), taps_of(g, 1, ox),
+                  x + window_at(g, oy, ox), y + ox * SIMD_BLOCK,
+                  taken ? taken + ox * SIMD_BLOCK : NULL);
+    }
+}
+
+void SIMD_NAME(max_pool)(const struct simd_plane *g, const float *x, float *y, uint8_t *taken)
+{
+    struct span inside = whole_columns(g);
+    int count = inside.end - inside.first;
+    size_t row = (size_t)g->ow * SIMD_BLOCK, at = (size_t)inside.first * SIMD_BLOCK;
+    for (int oy = 0; oy < g->oh; oy++, y += row, taken = taken ? taken + row : NULL) {
+        int size = whole_size(g, taps_of(g, 0, oy));
+        if (size == 0) {
+            max_edge(g, oy, (struct span){0, g->ow}, x, y, taken);
+            continue;
+        }
+        const float *first = x + window_at(g, oy, inside.first);
+        uint8_t *winners = taken ? taken + at : NULL;
+        max_edge(g, oy, (struct span){0, inside.first}, x, y, taken);
+        if (size == 3) {
+            max_run(3, g, count, first, y + at, winners);
+        } else {
+            max_run(2, g, count, first, y + at, winners);
+        }
+        max_edge(g, oy, (struct span){inside.end, g->ow}, x, y, taken);
+    }
+}
+
+// Clears the rows up to `end` that were not cleared before, unless the gradient is added.
+SIMD_INLINE int clear_rows(const struct simd_plane *g, bool add, int cleared, int end, float *dx)
+{
+    end = smaller(end, g->h);
+    if (add || cleared >= end) {
+        return cleared;
+    }
+    size_t row = (size_t)g->w * SIMD_BLOCK;
+    memset(dx + (size_t)cleared * row, 0, (size_t)(end - cleared) * row * sizeof(float));
+    return end;
+}
+
+// The first row below window row `oy`.
+SIMD_INLINE int rows_until(const struct simd_plane *g, int oy)
+{
+    return window_begin(g, 0, oy) + taps_of(g, 0, oy).end;
+}
+
+// `dx` is the window's tap (0, 0).
+SIMD_INLINE void max_spread(int width, const struct simd_plane *g, struct span rows,
+                            struct span columns, const float *dy, const uint8_t *taken, float *dx)
 {
     bvec narrow;
     memcpy(&narrow, taken, sizeof(narrow));
     ivec winner = __builtin_convertvector(narrow, ivec);
     vec gradient = load(dy);
-    for (int ky = t->first[0]; ky < t->last[0]; ky++) {
-        for (int kx = t->first[1]; kx < t->last[1]; kx++) {
+    for (int ky = rows.first; ky < rows.end; ky++) {
+        for (int kx = columns.first; kx < columns.end; kx++) {
             ivec here = winner == (ivec){0} + (ky * width + kx);
-            store_or_add(dx + tap_offset(g, t, ky, kx), keep(gradient, here), true);
+            store_or_add(dx + tap_at(g, ky, kx), keep(gradient, here), true);
         }
+    }
+}
+
+SIMD_INLINE void max_spread_run(int size, const struct simd_plane *g, int count, const float *dy,
+                                const uint8_t *taken, float *dx)
+{
+    const struct span all = {0, size};
+    ptrdiff_t step = (ptrdiff_t)g->window.stride[1] * SIMD_BLOCK;
+    for (int i = 0; i < count; i++) {
+        max_spread(size, g, all, all, dy + i * SIMD_BLOCK, taken + i * SIMD_BLOCK, dx + i * step);
+    }
+}
+
+SIMD_INLINE void max_spread_edge(const struct simd_plane *g, int oy, struct span windows,
+                                 const float *dy, const uint8_t *taken, float *dx)
+{
+    for (int ox = windows.first; ox < windows.end; ox++) {
+        max_spread(g->window.size[1], g, taps_of(g, 0, oy), taps_of(g, 1, ox), dy + ox * SIMD_BLOCK,
+                   taken + ox * SIMD_BLOCK, dx + window_at(g, oy, ox));
     }
 }
 
 void SIMD_NAME(max_pool_gradient)(const struct simd_plane *g, const float *dy, const uint8_t *taken,
-                                  float *dx)
+                                  bool add, float *dx)
 {
-    for (int oy = 0; oy < g->oh; oy++) {
-        for (int ox = 0; ox < g->ow; ox++, dy += SIMD_BLOCK, taken += SIMD_BLOCK) {
-            struct taps t = taps_at(g, oy, ox);
-            BY_WINDOW(g, &t, max_pixel_gradient, dy, taken, dx);
+    struct span inside = whole_columns(g);
+    int count = inside.end - inside.first, cleared = 0;
+    size_t row = (size_t)g->ow * SIMD_BLOCK, at = (size_t)inside.first * SIMD_BLOCK;
+    for (int oy = 0; oy < g->oh; oy++, dy += row, taken += row) {
+        int size = whole_size(g, taps_of(g, 0, oy));
+        cleared = clear_rows(g, add, cleared, rows_until(g, oy), dx);
+        if (size == 0) {
+            max_spread_edge(g, oy, (struct span){0, g->ow}, dy, taken, dx);
+            continue;
         }
+        float *first = dx + window_at(g, oy, inside.first);
+        max_spread_edge(g, oy, (struct span){0, inside.first}, dy, taken, dx);
+        if (size == 3) {
+            max_spread_run(3, g, count, dy + at, taken + at, first);
+        } else {
+            max_spread_run(2, g, count, dy + at, taken + at, first);
+        }
+        max_spread_edge(g, oy, (struct span){inside.end, g->ow}, dy, taken, dx);
+    }
+    clear_rows(g, add, cleared, g->h, dx);
+}
+
+// ---- average ------------------------------------------------------------------------------------
+
+// One over the number of taps that count.
+SIMD_INLINE float share_of(const struct simd_plane *g, struct span rows, struct span columns)
+{
+    int count = g->count_padding ? g->window.size[0] * g->window.size[1]
+                                 : (rows.end - rows.first) * (columns.end - columns.first);
+    return 1.0f / (float)count;
+}
+
+SIMD_INLINE void average_edge(const struct simd_plane *g, int oy, struct span windows,
+                              const float *x, float *y)
+{
+    struct span rows = taps_of(g, 0, oy);
+    for (int ox = windows.first; ox < windows.end; ox++) {
+        struct span columns = taps_of(g, 1, ox);
+        const float *from = x + window_at(g, oy, ox);
+        vec sum = zero();
+        for (int ky = rows.first; ky < rows.end; ky++) {
+            for (int kx = columns.first; kx < columns.end; kx++) {
+                sum += load(from + tap_at(g, ky, kx));
+            }
+        }
+        store(y + ox * SIMD_BLOCK, sum * share_of(g, rows, columns));
     }
 }
 
-// One over the number of taps that count.
-SIMD_INLINE float tap_share(const struct simd_plane *g, const struct taps *t)
+SIMD_INLINE void average_run(int size, const struct simd_plane *g, int count, const float *x,
+                             float *y)
 {
-    int count = g->count_padding ? g->window.size[0] * g->window.size[1]
-                                 : (t->last[0] - t->first[0]) * (t->last[1] - t->first[1]);
-    return 1.0f / (float)count;
+    ptrdiff_t step = (ptrdiff_t)g->window.stride[1] * SIMD_BLOCK;
+    float share = 1.0f / (float)(size * size);
+    for (int i = 0; i < count; i++, x += step) {
+        vec sum = zero();
+        for (int ky = 0; ky < size; ky++) {
+            for (int kx = 0; kx < size; kx++) {
+                sum += load(x + tap_at(g, ky, kx));
+            }
+        }
+        store(y + i * SIMD_BLOCK, sum * share);
+    }
 }
 
 void SIMD_NAME(average_pool)(const struct simd_plane *g, const float *x, float *y)
 {
-    for (int oy = 0; oy < g->oh; oy++) {
-        for (int ox = 0; ox < g->ow; ox++, y += SIMD_BLOCK) {
-            struct taps t = average_taps_at(g, oy, ox);
-            vec sum = zero();
-            for (int ky = t.first[0]; ky < t.last[0]; ky++) {
-                for (int kx = t.first[1]; kx < t.last[1]; kx++) {
-                    sum += load(x + tap_offset(g, &t, ky, kx));
-                }
-            }
-            store(y, sum * tap_share(g, &t));
+    struct span inside = whole_columns(g);
+    int count = inside.end - inside.first;
+    for (int oy = 0; oy < g->oh; oy++, y += (size_t)g->ow * SIMD_BLOCK) {
+        int size = whole_size(g, taps_of(g, 0, oy));
+        if (size == 0) {
+            average_edge(g, oy, (struct span){0, g->ow}, x, y);
+            continue;
+        }
+        const float *first = x + window_at(g, oy, inside.first);
+        average_edge(g, oy, (struct span){0, inside.first}, x, y);
+        if (size == 3) {
+            average_run(3, g, count, first, y + inside.first * SIMD_BLOCK);
+        } else {
+            average_run(2, g, count, first, y + inside.first * SIMD_BLOCK);
+        }
+        average_edge(g, oy, (struct span){inside.end, g->ow}, x, y);
+    }
+}
+
+SIMD_INLINE void average_spread(const struct simd_plane *g, struct span rows, struct span columns,
+                                vec share, float *dx)
+{
+    for (int ky = rows.first; ky < rows.end; ky++) {
+        for (int kx = columns.first; kx < columns.end; kx++) {
+            store_or_add(dx + tap_at(g, ky, kx), share, true);
         }
     }
 }
 
-void SIMD_NAME(average_pool_gradient)(const struct simd_plane *g, const float *dy, float *dx)
+SIMD_INLINE void average_spread_run(int size, const struct simd_plane *g, int count,
+                                    const float *dy, float *dx)
 {
-    for (int oy = 0; oy < g->oh; oy++) {
-        for (int ox = 0; ox < g->ow; ox++, dy += SIMD_BLOCK) {
-            struct taps t = average_taps_at(g, oy, ox);
-            vec share = load(dy) * tap_share(g, &t);
-            for (int ky = t.first[0]; ky < t.last[0]; ky++) {
-                for (int kx = t.first[1]; kx < t.last[1]; kx++) {
-                    store_or_add(dx + tap_offset(g, &t, ky, kx), share, true);
-                }
-            }
-        }
+    const struct span all = {0, size};
+    ptrdiff_t step = (ptrdiff_t)g->window.stride[1] * SIMD_BLOCK;
+    float share = 1.0f / (float)(size * size);
+    for (int i = 0; i < count; i++) {
+        average_spread(g, all, all, load(dy + i * SIMD_BLOCK) * share, dx + i * step);
     }
+}
+
+SIMD_INLINE void average_spread_edge(const struct simd_plane *g, int oy, struct span windows,
+                                     const float *dy, float *dx)
+{
+    struct span rows = taps_of(g, 0, oy);
+    for (int ox = windows.first; ox < windows.end; ox++) {
+        struct span columns = taps_of(g, 1, ox);
+        average_spread(g, rows, columns, load(dy + ox * SIMD_BLOCK) * share_of(g, rows, columns),
+                       dx + window_at(g, oy, ox));
+    }
+}
+
+void SIMD_NAME(average_pool_gradient)(const struct simd_plane *g, const float *dy, bool add,
+                                      float *dx)
+{
+    struct span inside = whole_columns(g);
+    int count = inside.end - inside.first, cleared = 0;
+    for (int oy = 0; oy < g->oh; oy++, dy += (size_t)g->ow * SIMD_BLOCK) {
+        int size = whole_size(g, taps_of(g, 0, oy));
+        cleared = clear_rows(g, add, cleared, rows_until(g, oy), dx);
+        if (size == 0) {
+            average_spread_edge(g, oy, (struct span){0, g->ow}, dy, dx);
+            continue;
+        }
+        float *first = dx + window_at(g, oy, inside.first);
+        average_spread_edge(g, oy, (struct span){0, inside.first}, dy, dx);
+        if (size == 3) {
+            average_spread_run(3, g, count, dy + inside.first * SIMD_BLOCK, first);
+        } else {
+            average_spread_run(2, g, count, dy + inside.first * SIMD_BLOCK, first);
+        }
+        average_spread_edge(g, oy, (struct span){inside.end, g->ow}, dy, dx);
+    }
+    clear_rows(g, add, cleared, g->h, dx);
 }

@@ -4,7 +4,14 @@
 
 extern const struct simd_kernels SIMD_NAME(kernels);
 
+#if defined(__FMA__)
+enum { FUSED = true };
+#else
+enum { FUSED = false };
+#endif
+
 const struct simd_kernels SIMD_NAME(kernels) = {.block = SIMD_BLOCK,
+                                                .fused = FUSED,
 #define X(name) .name = SIMD_NAME(name),
                                                 SIMD_TABLE_ENTRIES(X)
 #undef X

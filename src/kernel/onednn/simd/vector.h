@@ -18,6 +18,7 @@
 
 typedef float vec __attribute__((vector_size(SIMD_BLOCK * sizeof(float))));
 typedef int32_t ivec __attribute__((vector_size(SIMD_BLOCK * sizeof(int32_t))));
+typedef double dvec __attribute__((vector_size(SIMD_BLOCK * sizeof(double))));
 typedef uint8_t bvec __attribute__((vector_size(SIMD_BLOCK)));
 
 SIMD_INLINE vec load(const float *p)
@@ -75,14 +76,62 @@ SIMD_INLINE vec masked(vec dy, vec z, enum kernel_activation activation)
     return keep(dy, open);
 }
 
+// Loops whose vectors are to live in registers must not survive as loops.
+#ifdef __clang__
+#define SIMD_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define SIMD_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+// sum + a·b. GCC left alone spreads the sums of a large tile over other forms of the instruction,
+// moves them about and runs out of registers.
+SIMD_INLINE vec multiply_add(vec sum, vec a, vec b)
+{
+#ifdef __FMA__
+    __asm__("vfmadd231ps %1, %2, %0" : "+v"(sum) : "v"(a), "v"(b));
+    return sum;
+#else
+    return sum + a * b;
+#endif
+}
+
+// Loads once and keeps: without this, GCC reads the operand from memory at each of its uses.
+SIMD_INLINE vec load_once(const float *p)
+{
+    vec v = load(p);
+#ifdef __FMA__
+    __asm__("" : "+v"(v));
+#endif
+    return v;
+}
+
+// All lanes the same. (Subtracting zero changes nothing and is free, unlike adding it, for −0.)
+SIMD_INLINE vec spread(float value)
+{
+    return value - (vec){0};
+}
+
+SIMD_INLINE dvec widen(vec v)
+{
+    return __builtin_convertvector(v, dvec);
+}
+
+SIMD_INLINE dvec load_doubles(const double *p)
+{
+    dvec v;
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+
+SIMD_INLINE void store_doubles(double *p, dvec v)
+{
+    memcpy(p, &v, sizeof(v));
+}
+
 // Adds lane by lane in double: float sums are kept short (SIMD_RUN pixels) and meet here.
 SIMD_INLINE void add_to_doubles(vec v, double *sum)
 {
-    float lanes[SIMD_BLOCK];
-    memcpy(lanes, &v, sizeof(v));
-    for (int l = 0; l < SIMD_BLOCK; l++) {
-        sum[l] += (double)lanes[l];
-    }
+    store_doubles(sum, load_doubles(sum) + widen(v));
 }
 
 enum { SIMD_RUN = 256 };
@@ -109,6 +158,7 @@ enum { SIMD_RUN = 256 };
     X(sum)                                                                                         \
     X(fill)                                                                                        \
     X(drop)                                                                                        \
+    X(draw)                                                                                        \
     X(gather)                                                                                      \
     X(max_pool)                                                                                    \
     X(max_pool_gradient)                                                                           \
@@ -117,7 +167,20 @@ enum { SIMD_RUN = 256 };
     X(depthwise)                                                                                   \
     X(depthwise_data)                                                                              \
     X(depthwise_weights)                                                                           \
-    X(image_weights)
+    X(image_weights)                                                                               \
+    X(winograd_cut)                                                                                \
+    X(winograd_cut_gradient)                                                                       \
+    X(winograd_put)                                                                                \
+    X(winograd_weigh)                                                                              \
+    X(winograd_weigh_gradient)                                                                     \
+    X(tile_product)                                                                                \
+    X(tile_product_over_rows)                                                                      \
+    X(depthwise_wide_room)                                                                         \
+    X(depthwise_wide)                                                                              \
+    X(depthwise_wide_data)                                                                         \
+    X(depthwise_wide_weights)                                                                      \
+    X(product)                                                                                     \
+    X(outer)
 
 // Declares each entry with the type that the table gives it.
 #define X(name) extern __typeof__(*((struct simd_kernels *)0)->name) SIMD_NAME(name);
