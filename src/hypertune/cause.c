@@ -7,7 +7,8 @@
 
 #include "base/arena.h"
 
-// Weight of the latest sample: of a node as it always is, of one that is slowed, of its normal speed.
+// Weight of the latest sample: of a node as it always is, of one that is slowed, of its normal
+// speed.
 static const double usual_follow = 0.05, slowed_follow = 0.3, normal_follow = 0.02;
 // Samples that may already be slowed when that is found out; they do not count as usual.
 enum { SUSPECT_SAMPLES = 3 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a node slowed down, since when, by how much, what it cost and what was done about it: incidents,
-// for a report that a person can act on. Feed it with what hypertune/decide was fed with, after it.
-// Pure; linear in the nodes, nothing allocated after create.
+// Why a node slowed down, since when, by how much, what it cost and what was done about it:
+// incidents, for a report that a person can act on. Feed it with what hypertune/decide was fed
+// with, after it. Pure; linear in the nodes, nothing allocated after create.
 //
 // The time that a piece of work takes more than before is compared with what the node's other
 // figures grew by for the same work: waiting for data, being throttled, being ready while another

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The `balanced` policy: after every step, from every node's report, how many micro-batches each does
-// in the next. The global batch stays what it is, bounds are kept. Pure: the simulator, the tests
-// and the cluster run the same decisions; the same reports give the same decisions.
+// The `balanced` policy: after every step, from every node's report, how many micro-batches each
+// does in the next. The global batch stays what it is, bounds are kept. Pure: the simulator, the
+// tests and the cluster run the same decisions; the same reports give the same decisions.
 //
 //     hypertune_decide_create        profile, bounds and first split
 //     hypertune_decide_step          reports of a step in, split of the next out
 //     hypertune_decide_destroy
 //
-// A node at slowdown s takes s·(a + c·m): who takes its processor takes it from both parts. s comes from
-// hypertune/detect. The plan does not follow every flutter of s: it is made from the values that
-// were true when they last changed for certain, or drifted out of their noise. A new plan is worth its
-// cost if   gain of a step × steps that it will last  >  cost,   and what lasted long is expected
-// to last: the horizon is the time between the last re-plans, or since the last, up to a limit. So
-// a cluster that never comes to rest must offer more and more before work is moved again.
+// A node at slowdown s takes s·(a + c·m): who takes its processor takes it from both parts. s comes
+// from hypertune/detect. The plan does not follow every flutter of s: it is made from the values
+// that were true when they last changed for certain, or drifted out of their noise. A new plan is
+// worth its cost if   gain of a step × steps that it will last  >  cost,   and what lasted long is
+// expected to last: the horizon is the time between the last re-plans, or since the last, up to a
+// limit. So a cluster that never comes to rest must offer more and more before work is moved again.
 //
-// Linear in the nodes; a re-plan costs one call of the split besides. Nothing is allocated after create.
-// Not for several threads at once.
+// Linear in the nodes; a re-plan costs one call of the split besides. Nothing is allocated after
+// create. Not for several threads at once.
 #ifndef HYPERTUNE_DECIDE_H
 #define HYPERTUNE_DECIDE_H
 
@@ -32,19 +32,21 @@ struct hypertune_load {
     const int *least, *most;
 };
 
-// Fills split[nodes]: the sum is `total`, bounds kept, the slowest node as fast as can be; a node without
-// micro-batches takes no time. Refused if the bounds leave no such split. hypertune/exact.h is one.
+// Fills split[nodes]: the sum is `total`, bounds kept, the slowest node as fast as can be; a node
+// without micro-batches takes no time. Refused if the bounds leave no such split. hypertune/exact.h
+// is one.
 typedef enum stn_status hypertune_split(void *context, const struct hypertune_load *load,
                                         int split[]);
 
 struct hypertune_decide_options {
     struct hypertune_detect_options detect; // of a single node; more evidence is asked of many
     struct hypertune_probe_options probe;
-    // Of a step's time that a re-plan costs: what nodes had loaded ahead is not theirs any more, and the
-    // new split may be wrong.
+    // Of a step's time that a re-plan costs: what nodes had loaded ahead is not theirs any more,
+    // and the new split may be wrong.
     double cost_steps;
     double horizon_least, horizon_most; // steps
-    // Drift of a level below this does not reach the plan: the split is in whole micro-batches anyway.
+    // Drift of a level below this does not reach the plan: the split is in whole micro-batches
+    // anyway.
     double drift_least;
 };
 

@@ -15,8 +15,8 @@ struct hypertune_detect_options hypertune_detect_defaults(void)
     };
 }
 
-// What noise does not explain: an outlier if it stays alone, a change otherwise. How frequent the former
-// are is learned over so many samples.
+// What noise does not explain: an outlier if it stays alone, a change otherwise. How frequent the
+// former are is learned over so many samples.
 static const double far_evidence = 3.0, outliers_memory = 200.0, outliers_first = 0.004;
 // How many outliers in a row a change can take.
 static const double row_least = 2.0, row_most = 4.0;
@@ -45,8 +45,8 @@ double hypertune_detect_slowdown(const struct hypertune_detect *detect)
 
 // ---- noise --------------------------------------------------------------------------------------
 
-// The deviation of a normal distribution with the same median; or with the same 80 % quantile, where
-// the tails are heavier; but not if they are outliers, each of which spoils two differences.
+// The deviation of a normal distribution with the same median; or with the same 80 % quantile,
+// where the tails are heavier; but not if they are outliers, each of which spoils two differences.
 static double deviation_of(const struct hypertune_window *differences)
 {
     double middle = hypertune_window_quantile(differences, 0.5) * 1.4826;
@@ -54,8 +54,8 @@ static double deviation_of(const struct hypertune_window *differences)
     return fmax(middle, fmin(tail, 2.0 * middle));
 }
 
-// Of a sample of one micro-batch. Noise that stays for several samples looks smaller from one to the
-// next than it is.
+// Of a sample of one micro-batch. Noise that stays for several samples looks smaller from one to
+// the next than it is.
 static double noise_learned(const struct hypertune_detect *d)
 {
     double near = hypertune_window_quantile(&d->near, 0.5);
@@ -153,8 +153,8 @@ static void outliers_learn(struct hypertune_detect *d, bool was_outlier)
     d->outliers += ((was_outlier ? 1.0 : 0.0) - d->outliers) / outliers_memory;
 }
 
-// The new level is the mean of the latest samples that agree: the step in which the change came is a
-// mixture of both. The middle of three is the measure where there are three, so no outlier is.
+// The new level is the mean of the latest samples that agree: the step in which the change came is
+// a mixture of both. The middle of three is the measure where there are three, so no outlier is.
 static int level_find(const struct hypertune_detect *d, const struct hypertune_evidence *evidence,
                       double noise, double *level)
 {
@@ -184,7 +184,8 @@ static void level_change(struct hypertune_detect *d, double level, double weight
     d->slower = d->faster = (struct hypertune_evidence){0};
 }
 
-// Back where it was before the last change, if that is what the new samples say: it is known better.
+// Back where it was before the last change, if that is what the new samples say: it is known
+// better.
 static void level_recall(double former, double former_weight, double noise,
                          struct hypertune_detect *d)
 {

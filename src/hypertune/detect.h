@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Has this node's speed changed? One detector a node, fed with its slowdown: the time of a step over
-// the time its profile t(m) = a + c·m foretold. (Where a is 0 that is time per micro-batch, in units
-// of c; dividing by a + c·m keeps a change of m from looking like a change of speed.) Logarithms
-// throughout, so that twice as slow and twice as fast are equally far away. Pure; constant time
-// and memory.
+// Has this node's speed changed? One detector a node, fed with its slowdown: the time of a step
+// over the time its profile t(m) = a + c·m foretold. (Where a is 0 that is time per micro-batch, in
+// units of c; dividing by a + c·m keeps a change of m from looking like a change of speed.)
+// Logarithms throughout, so that twice as slow and twice as fast are equally far away. Pure;
+// constant time and memory.
 //
 // The noise is learned from the run: quantiles of the differences between samples, which neither a
-// changed level nor a ramp disturbs; between neighbours, and where the noise is slow, between samples
-// further apart. Two CUSUM tests, one for slower and one for faster, gather evidence in units of that
-// noise; one sample can never give enough. When there is enough, the samples that agree with the
-// latest are the new level at once. Between changes the level is an average with a long memory, and
-// outliers move it hardly at all.
+// changed level nor a ramp disturbs; between neighbours, and where the noise is slow, between
+// samples further apart. Two CUSUM tests, one for slower and one for faster, gather evidence in
+// units of that noise; one sample can never give enough. When there is enough, the samples that
+// agree with the latest are the new level at once. Between changes the level is an average with a
+// long memory, and outliers move it hardly at all.
 #ifndef HYPERTUNE_DETECT_H
 #define HYPERTUNE_DETECT_H
 
@@ -22,11 +22,11 @@ struct hypertune_detect_options {
     // In units of the noise: what a sample must exceed to count as evidence. 1 finds shifts of two
     // or more fastest; smaller ones are found too, by the average.
     double evidence_least;
-    // Sum of evidence that is a change: normal noise passes 5 once in 50,000 samples. Outliers count
-    // for half of it at most, so that a clear step is found with its second sample.
+    // Sum of evidence that is a change: normal noise passes 5 once in 50,000 samples. Outliers
+    // count for half of it at most, so that a clear step is found with its second sample.
     double evidence_needed;
-    // How often outliers in a row may pass for a change. Where this run's own outliers are frequent,
-    // each counts for less than half, and more of them are needed.
+    // How often outliers in a row may pass for a change. Where this run's own outliers are
+    // frequent, each counts for less than half, and more of them are needed.
     double mistakes;
     double noise_first;    // relative, of one sample, until there are some: rather too much
     double noise_least;    // relative: smaller changes are never worth anything

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// plan/split.h as a split for hypertune/decide.h, with its scratch memory. Pure; one thread at a time.
+// plan/split.h as a split for hypertune/decide.h, with its scratch memory. Pure; one thread at a
+// time.
 #ifndef HYPERTUNE_EXACT_H
 #define HYPERTUNE_EXACT_H
 

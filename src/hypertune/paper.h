@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The `hypertune` policy: the algorithm of the HyperTune paper (III-C) as published. After every step each
-// node's speed S_k and the progress k of N steps make a decline index
+// The `hypertune` policy: the algorithm of the HyperTune paper (III-C) as published. After every
+// step each node's speed S_k and the progress k of N steps make a decline index
 //
 //     DI = w·(S_n − S_k)/S_n + (1 − w)·(1 − k/N)
 //
-// where S_n is what the curve says for the node's batch. Above 20 % the step is flagged; five flags in
-// a row end the epoch, and the node gets a smaller batch, in one of three ways. A node whose CPU usage
-// rose by as much for as long gets a larger one. Batches stay in a range around the first. The
-// global batch changes with them; the learning rate follows if asked to. Pure; linear in the nodes.
+// where S_n is what the curve says for the node's batch. Above 20 % the step is flagged; five flags
+// in a row end the epoch, and the node gets a smaller batch, in one of three ways. A node whose CPU
+// usage rose by as much for as long gets a larger one. Batches stay in a range around the first.
+// The global batch changes with them; the learning rate follows if asked to. Pure; linear in the
+// nodes.
 //
 // Where the paper is silent: a flagged node whose batch would not change does not end the epoch; a
-// report that is missing or broken neither sets nor clears a flag. As printed, in the first step of an
-// epoch the second term alone is 20 %, so any decline is flagged there.
+// report that is missing or broken neither sets nor clears a flag. As printed, in the first step of
+// an epoch the second term alone is 20 %, so any decline is flagged there.
 #ifndef HYPERTUNE_PAPER_H
 #define HYPERTUNE_PAPER_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When to ask a node without work whether it has become faster. Such a node measures nothing, so its
-// load could end unnoticed; one micro-batch from time to time tells. A probe that finds nothing new
-// doubles the time to the next. Pure; constant time and memory.
+// When to ask a node without work whether it has become faster. Such a node measures nothing, so
+// its load could end unnoticed; one micro-batch from time to time tells. A probe that finds nothing
+// new doubles the time to the next. Pure; constant time and memory.
 #ifndef HYPERTUNE_PROBE_H
 #define HYPERTUNE_PROBE_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantiles of the latest values of a series. Constant memory, and time that only the size of the window
-// bounds. Pure.
+// Quantiles of the latest values of a series. Constant memory, and time that only the size of the
+// window bounds. Pure.
 #ifndef HYPERTUNE_WINDOW_H
 #define HYPERTUNE_WINDOW_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster in made-up time, for tests: nodes with true times a + c·m that loads slow down, noise, and
-// the decisions applied from the next step on.
+// A cluster in made-up time, for tests: nodes with true times a + c·m that loads slow down, noise,
+// and the decisions applied from the next step on.
 #ifndef TESTS_HYPERTUNE_CLUSTER_H
 #define TESTS_HYPERTUNE_CLUSTER_H
 
@@ -38,8 +38,8 @@ void cluster_decide(struct cluster *cluster);
 void cluster_step(struct cluster *cluster);
 void cluster_steps(struct cluster *cluster, int steps);
 
-// What the split in force reaches of the water level: the best that the nodes could do as they are now
-// if work came in any fraction.
+// What the split in force reaches of the water level: the best that the nodes could do as they are
+// now if work came in any fraction.
 double cluster_efficiency(const struct cluster *cluster);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Incidents: what a node's figures say about why it slowed down, since when, by how much, and the cost.
+// Incidents: what a node's figures say about why it slowed down, since when, by how much, and the
+// cost.
 #include <math.h>
 #include <string.h>
 

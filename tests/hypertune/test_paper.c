@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The paper's algorithm on worked examples: the equations, five flags in a row, the three ways to a new
-// batch, growth, the range, and the learning rate.
+// The paper's algorithm on worked examples: the equations, five flags in a row, the three ways to a
+// new batch, growth, the range, and the learning rate.
 #include <math.h>
 
 #include "cmocka_all.h"
@@ -138,13 +138,13 @@ static void test_new_batch(void **state)
 {
     (void)state;
     const struct {
-        enum hypertune_rebatch rebatch;
         double range_low;
+        enum hypertune_rebatch rebatch;
         int expected;
     } cases[] = {
-        {HYPERTUNE_INTERPOLATE, 0.5, 90}, {HYPERTUNE_INTERPOLATE, 0.1, 32},
-        {HYPERTUNE_INVERSE, 0.5, 90},     {HYPERTUNE_INVERSE, 0.1, 32},
-        {HYPERTUNE_CPU, 0.1, 90}, // half of the CPU, half of the batch
+        {0.5, HYPERTUNE_INTERPOLATE, 90}, {0.1, HYPERTUNE_INTERPOLATE, 32},
+        {0.5, HYPERTUNE_INVERSE, 90},     {0.1, HYPERTUNE_INVERSE, 32},
+        {0.1, HYPERTUNE_CPU, 90}, // half of the CPU, half of the batch
     };
     for (int i = 0; i < 5; i++) {
         struct hypertune_paper_options options = hypertune_paper_defaults();
