@@ -69,7 +69,7 @@ double hypertune_detect_noise(const struct hypertune_detect *detect,
 {
     double noise = options->noise_first, weight = detect->near.count;
     if (weight > 0.0) {
-        double learned = noise_learned(detect) / sqrt(micro_batches);
+        double learned = detect->learned / sqrt(micro_batches);
         double doubt = noise_first_weight * (1.0 - weight / HYPERTUNE_WINDOW_SIZE);
         noise = (noise * doubt + learned * weight) / (doubt + weight);
     }
@@ -109,6 +109,7 @@ static void sample_keep(struct hypertune_detect *d, double sample, int micro_bat
     if (usual && d->samples - d->changed >= samples_apart) { // neither is of another level
         noise_learn(&d->apart, d, samples_apart);
     }
+    d->learned = noise_learned(d);
 }
 
 static double median_of_three(double a, double b, double c)
@@ -222,7 +223,8 @@ int hypertune_detect_add(struct hypertune_detect *detect,
     struct hypertune_detect *d = detect;
     double sample = log(slowdown), noise = hypertune_detect_noise(d, options, micro_batches);
     double deviation = (sample - d->level) / (noise * sqrt(1.0 + 1.0 / d->weight));
-    double most = evidence_most(d, options);
+    // The limit matters, and its logarithms are spent, only where there is evidence.
+    double most = fabs(deviation) > options->evidence_least ? evidence_most(d, options) : INFINITY;
     bool suspect = d->slower.far + d->faster.far > 0;
     sample_keep(d, sample, micro_batches, fabs(deviation) <= far_evidence);
     evidence_add(&d->slower, options, most, deviation);

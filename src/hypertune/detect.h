@@ -57,6 +57,7 @@ struct hypertune_detect {
     double outliers;       // part of the samples that were, and led to nothing
     // |differences| of neighbours, and of samples a few steps apart, for one micro-batch.
     struct hypertune_window near, apart;
+    double learned; // the noise that they show
 };
 
 // `slowdown` to begin with, as sure as `weight` samples.

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "capture.h"
 #include "cluster.h"
 #include "cmocka_all.h"
 
@@ -337,6 +338,27 @@ static void test_wrong_profile(void **state)
     }
 }
 
+// No profile at all: a second for everybody. The truth is far away, and found in three steps.
+static void test_no_profile(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        cluster_init(&cluster, 3, seed);
+        cluster.total = 160;
+        for (int i = 0; i < 3; i++) {
+            cluster.most[i] = 160;
+            cluster.each_s[i] = 1.0;
+        }
+        cluster_begin(&cluster);
+        cluster.each_s[0] = 0.01;
+        cluster.each_s[1] = 0.02;
+        cluster.each_s[2] = 0.05;
+        cluster_steps(&cluster, 3);
+        assert_efficiency(0.95);
+        cluster_end(&cluster);
+    }
+}
+
 static void test_same_reports_same_decisions(void **state)
 {
     (void)state;
@@ -370,10 +392,15 @@ static void test_refused(void **state)
         .options = hypertune_decide_defaults(),
     };
     struct hypertune_decide *decide;
+    struct capture capture;
+    capture_start(&capture);
     cluster.each_s[1] = 0.0;
     assert_int_equal(hypertune_decide_create(&config, &decide), STN_ERR_INVALID);
     cluster.each_s[1] = NAN;
     assert_int_equal(hypertune_decide_create(&config, &decide), STN_ERR_INVALID);
+    assert_int_equal(capture.lines, 2);
+    assert_non_null(strstr(capture.last, "node 1"));
+    capture_stop();
 }
 
 int main(void)
@@ -394,6 +421,7 @@ int main(void)
         cmocka_unit_test(test_missing_reports),
         cmocka_unit_test(test_clock_that_jumps),
         cmocka_unit_test(test_wrong_profile),
+        cmocka_unit_test(test_no_profile),
         cmocka_unit_test(test_same_reports_same_decisions),
         cmocka_unit_test(test_refused),
     };

@@ -237,9 +237,42 @@ static void test_noise_falls_with_micro_batches(void **state)
     assert_true(many < 0.6 * few && many > 0.4 * few);
 }
 
+static int rank_of(const double values[], int count, double value)
+{
+    int below = 0;
+    for (int i = 0; i < count; i++) {
+        below += values[i] < value;
+    }
+    return below;
+}
+
+// Against counting, with values that come several times.
+static void test_window(void **state)
+{
+    (void)state;
+    static double values[500];
+    struct base_random random = base_random_from(1);
+    struct hypertune_window window = {0};
+    assert_true(hypertune_window_quantile(&window, 0.5) == 0.0);
+    for (int n = 0; n < 500; n++) {
+        values[n] = (double)base_random_below(&random, 20);
+        hypertune_window_add(&window, values[n]);
+        int count = n + 1 < HYPERTUNE_WINDOW_SIZE ? n + 1 : HYPERTUNE_WINDOW_SIZE;
+        const double *latest = &values[n + 1 - count];
+        assert_int_equal(window.count, count);
+        for (int i = 0; i <= 10; i++) {
+            int place = (int)(i / 10.0 * (count - 1) + 0.5);
+            double quantile = hypertune_window_quantile(&window, i / 10.0);
+            assert_true(rank_of(latest, count, quantile) <= place);
+            assert_true(rank_of(latest, count, quantile + 0.5) > place);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_window),
         cmocka_unit_test(test_double_and_half_with_the_second_sample),
         cmocka_unit_test(test_a_fifth_within_a_few),
         cmocka_unit_test(test_spikes_are_ignored),
