@@ -48,7 +48,7 @@ struct hypertune_decide_options hypertune_decide_defaults(void)
     return (struct hypertune_decide_options){
         .detect = hypertune_detect_defaults(),
         .probe = hypertune_probe_defaults(),
-        .cost_steps = 0.5,
+        .cost_steps = 1.0,
         .horizon_least = 4.0,
         .horizon_most = 50.0,
         .drift_least = 0.02,
