@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hypertune/decide.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+
+// How sure the profile is, in samples: its fit has a few, taken at another time.
+static const double profile_weight = 8.0;
+// A level younger than this, in samples, still settles; the plan follows it closely.
+static const double settled_weight = 6.0;
+// Drift beyond so many deviations of the level is no noise. (In a long run the level's are smaller
+// than the weight says, by √2: old samples fade.)
+static const double drift_deviations = 3.0;
+// Weight of the latest in the running means of overhead and horizon.
+static const double overhead_follow = 0.1, horizon_follow = 0.3;
+
+struct node {
+    struct hypertune_detect detect;
+    struct hypertune_clock clock;
+    struct hypertune_probe probe;
+    double planned; // log slowdown that the plan is made from
+    int changed_ago;
+    enum hypertune_report_state report;
+};
+
+struct hypertune_decide {
+    struct base_arena arena;
+    struct hypertune_decide_options options;
+    struct hypertune_load profile, now; // undisturbed; slowed as planned
+    hypertune_split *split;
+    void *split_context;
+    struct node *nodes;
+    double *fixed_s, *each_s;   // of `now`
+    int *least;                 // with those of nodes to be probed raised
+    int *plan, *best, *probing; // splits
+    const int *in_force;        // plan or probing
+    double plan_s, best_s;      // their slowest nodes
+    double overhead_s, horizon; // of a step besides the slowest node; in steps
+    int64_t replan_step;
+    bool begun, stale;
+};
+
+struct hypertune_decide_options hypertune_decide_defaults(void)
+{
+    return (struct hypertune_decide_options){
+        .detect = hypertune_detect_defaults(),
+        .probe = hypertune_probe_defaults(),
+        .cost_steps = 1.0,
+        .horizon_least = 4.0,
+        .horizon_most = 50.0,
+        .drift_least = 0.02,
+    };
+}
+
+static double slowest_s(const struct hypertune_load *load, const int split[])
+{
+    double most = 0.0;
+    for (int i = 0; i < load->nodes; i++) {
+        double seconds = split[i] > 0 ? load->fixed_s[i] + load->each_s[i] * split[i] : 0.0;
+        most = seconds > most ? seconds : most;
+    }
+    return most;
+}
+
+// ---- what the reports say -----------------------------------------------------------------------
+
+static void node_plan_with(struct hypertune_decide *d, int i, double level)
+{
+    double slowdown = exp(level);
+    d->nodes[i].planned = level;
+    d->fixed_s[i] = d->profile.fixed_s[i] * slowdown;
+    d->each_s[i] = d->profile.each_s[i] * slowdown;
+    d->stale = true;
+}
+
+// By how much a level may be off its planned value before the plan takes notice.
+static double drift_allowed(const struct hypertune_decide *d, const struct hypertune_detect *detect,
+                            int micro_batches)
+{
+    double noise = hypertune_detect_noise(detect, &d->options.detect, micro_batches);
+    double allowed = drift_deviations * noise / sqrt(detect->weight);
+    return allowed > d->options.drift_least ? allowed : d->options.drift_least;
+}
+
+// A probe that finds a node faster is believed at once: nothing makes a computation too fast.
+static void node_probed(struct hypertune_decide *d, int i, double slowdown, int64_t step)
+{
+    struct node *node = &d->nodes[i];
+    double noise = hypertune_detect_noise(&node->detect, &d->options.detect, 1);
+    if (log(slowdown) < node->detect.level - 2.0 * noise) {
+        hypertune_detect_believe(&node->detect, slowdown);
+        node->changed_ago = 1;
+    } else {
+        node->changed_ago = hypertune_detect_add(&node->detect, &d->options.detect, slowdown, 1);
+        hypertune_probe_failed(&node->probe, &d->options.probe, step);
+    }
+}
+
+static void node_observe(struct hypertune_decide *d, int i, int64_t step,
+                         const struct hypertune_report *report)
+{
+    struct node *node = &d->nodes[i];
+    node->changed_ago = 0;
+    node->report = hypertune_report_check(report, step, &node->clock);
+    if (node->report != HYPERTUNE_REPORT_USABLE) {
+        if (d->in_force[i] > d->plan[i]) { // a probe that came to nothing
+            hypertune_probe_failed(&node->probe, &d->options.probe, step);
+        }
+        return;
+    }
+    int m = report->micro_batches;
+    double slowdown = report->compute_s / (d->profile.fixed_s[i] + d->profile.each_s[i] * m);
+    if (d->plan[i] == 0) {
+        node_probed(d, i, slowdown, step);
+    } else {
+        node->changed_ago = hypertune_detect_add(&node->detect, &d->options.detect, slowdown, m);
+    }
+    double drift = fabs(node->detect.level - node->planned);
+    bool settling = node->detect.weight < settled_weight && drift > d->options.drift_least / 2.0;
+    if (node->changed_ago > 0 || settling || drift > drift_allowed(d, &node->detect, m)) {
+        node_plan_with(d, i, node->detect.level);
+    }
+}
+
+// The node that came last waits for nothing but the exchange.
+static void overhead_observe(struct hypertune_decide *d, const struct hypertune_report reports[])
+{
+    double least = INFINITY;
+    for (int i = 0; i < d->now.nodes; i++) {
+        if (d->nodes[i].report == HYPERTUNE_REPORT_USABLE && reports[i].wait_s < least) {
+            least = reports[i].wait_s;
+        }
+    }
+    if (isfinite(least)) {
+        d->overhead_s += (least - d->overhead_s) * (d->begun ? overhead_follow : 1.0);
+    }
+}
+
+// Index of the node that changed most in this step, or −1.
+static int observe(struct hypertune_decide *d, int64_t step,
+                   const struct hypertune_report reports[])
+{
+    int node = -1;
+    double most = 0.0;
+    for (int i = 0; i < d->now.nodes; i++) {
+        double before = d->nodes[i].planned;
+        node_observe(d, i, step, &reports[i]);
+        double change = fabs(d->nodes[i].planned - before);
+        if (change > most) {
+            most = change;
+            node = i;
+        }
+    }
+    overhead_observe(d, reports);
+    return node;
+}
+
+// ---- the plan -----------------------------------------------------------------------------------
+
+static double gain_of_best(const struct hypertune_decide *d)
+{
+    double gain = (d->plan_s - d->best_s) / (d->plan_s + d->overhead_s);
+    return gain > 0.0 ? gain : 0.0;
+}
+
+static double at_least_at_most(double value, double least, double most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
+static bool is_worth_it(const struct hypertune_decide *d, int64_t step)
+{
+    double since = (double)(step - d->replan_step);
+    double lasts = at_least_at_most(fmax(d->horizon, since), d->options.horizon_least,
+                                    d->options.horizon_most);
+    return gain_of_best(d) * lasts > d->options.cost_steps;
+}
+
+static void plan_adopt(struct hypertune_decide *d, int64_t step)
+{
+    int *best = d->best;
+    d->best = d->plan;
+    d->plan = best;
+    d->plan_s = d->best_s;
+    double since = fmin((double)(step - d->replan_step), d->options.horizon_most);
+    d->horizon += (since - d->horizon) * horizon_follow;
+    d->replan_step = step;
+    memcpy(d->best, d->plan, (size_t)d->now.nodes * sizeof(*d->best));
+}
+
+// What the plan and the best split promise now.
+static void plan_compare(struct hypertune_decide *d)
+{
+    if (!d->stale) {
+        return;
+    }
+    d->plan_s = slowest_s(&d->now, d->plan);
+    if (d->split(d->split_context, &d->now, d->best) != STN_OK) {
+        memcpy(d->best, d->plan, (size_t)d->now.nodes * sizeof(*d->best));
+    }
+    d->best_s = slowest_s(&d->now, d->best);
+    d->stale = false;
+}
+
+// ---- probes -------------------------------------------------------------------------------------
+
+static void probes_schedule(struct hypertune_decide *d, int64_t step)
+{
+    for (int i = 0; i < d->now.nodes; i++) {
+        if (d->plan[i] > 0 || d->now.most[i] == 0) {
+            hypertune_probe_wake(&d->nodes[i].probe);
+        } else {
+            double excess = (d->fixed_s[i] + d->each_s[i]) / d->plan_s - 1.0;
+            hypertune_probe_rest(&d->nodes[i].probe, &d->options.probe, step, excess);
+        }
+    }
+}
+
+static int probes_room(const struct hypertune_load *load)
+{
+    int free = load->total, some = 1 + load->total / 4;
+    for (int i = 0; i < load->nodes; i++) {
+        free -= load->least[i];
+    }
+    return free < some ? free : some;
+}
+
+// Nodes asked together cost one slow step, not one each; but most of a step stays work.
+static int probes_raise(struct hypertune_decide *d, int64_t step)
+{
+    int room = probes_room(&d->profile), raised = 0;
+    for (int i = 0; i < d->now.nodes; i++) {
+        bool due = hypertune_probe_is_due(&d->nodes[i].probe, step) && raised < room;
+        d->least[i] = due ? 1 : d->profile.least[i];
+        raised += due;
+    }
+    return raised;
+}
+
+static bool probe(struct hypertune_decide *d, int64_t step)
+{
+    probes_schedule(d, step);
+    if (probes_raise(d, step) == 0) {
+        return false;
+    }
+    struct hypertune_load load = d->now;
+    load.least = d->least;
+    return d->split(d->split_context, &load, d->probing) == STN_OK;
+}
+
+// ---- one step -----------------------------------------------------------------------------------
+
+static void begin(struct hypertune_decide *d, int64_t step)
+{
+    if (!d->begun) {
+        d->replan_step = step - (int64_t)d->horizon;
+        d->begun = true;
+    }
+}
+
+struct hypertune_decision hypertune_decide_step(struct hypertune_decide *decide, int64_t step,
+                                                const struct hypertune_report reports[])
+{
+    struct hypertune_decide *d = decide;
+    bool probed = d->in_force == d->probing;
+    struct hypertune_decision out = {.node = observe(d, step, reports)};
+    begin(d, step);
+    plan_compare(d);
+    out.planned_s = d->best_s;
+    out.predicted_s = d->plan_s;
+    out.gain = gain_of_best(d);
+    bool replan = is_worth_it(d, step);
+    if (replan) {
+        plan_adopt(d, step);
+    }
+    d->in_force = probe(d, step) ? d->probing : d->plan;
+    out.split = d->in_force;
+    out.action = replan                      ? HYPERTUNE_REPLAN
+                 : d->in_force == d->probing ? HYPERTUNE_PROBE
+                 : probed                    ? HYPERTUNE_RETURN
+                                             : HYPERTUNE_KEEP;
+    return out;
+}
+
+const int *hypertune_decide_split(const struct hypertune_decide *decide)
+{
+    return decide->in_force;
+}
+
+struct hypertune_node hypertune_decide_node(const struct hypertune_decide *decide, int node)
+{
+    const struct node *n = &decide->nodes[node];
+    int m = decide->in_force[node] > 0 ? decide->in_force[node] : 1;
+    return (struct hypertune_node){
+        .slowdown = hypertune_detect_slowdown(&n->detect),
+        .noise = hypertune_detect_noise(&n->detect, &decide->options.detect, m),
+        .changed_ago = n->changed_ago,
+        .report = n->report,
+    };
+}
+
+// ---- creation -----------------------------------------------------------------------------------
+
+static void *copy(struct base_arena *arena, const void *from, size_t bytes)
+{
+    void *to = base_arena_alloc(arena, bytes);
+    if (to != NULL && from != NULL) {
+        memcpy(to, from, bytes);
+    }
+    return to;
+}
+
+static bool arrays_alloc(struct hypertune_decide *d, const struct hypertune_load *load)
+{
+    size_t reals = (size_t)load->nodes * sizeof(double), ints = (size_t)load->nodes * sizeof(int);
+    d->profile = *load;
+    d->profile.fixed_s = copy(&d->arena, load->fixed_s, reals);
+    d->profile.each_s = copy(&d->arena, load->each_s, reals);
+    d->profile.least = copy(&d->arena, load->least, ints);
+    d->profile.most = copy(&d->arena, load->most, ints);
+    d->fixed_s = copy(&d->arena, load->fixed_s, reals);
+    d->each_s = copy(&d->arena, load->each_s, reals);
+    d->least = copy(&d->arena, load->least, ints);
+    d->plan = base_arena_alloc(&d->arena, ints);
+    d->best = base_arena_alloc(&d->arena, ints);
+    d->probing = base_arena_alloc(&d->arena, ints);
+    d->nodes = base_arena_alloc(&d->arena, (size_t)load->nodes * sizeof(*d->nodes));
+    d->now = d->profile;
+    d->now.fixed_s = d->fixed_s;
+    d->now.each_s = d->each_s;
+    return d->profile.fixed_s && d->profile.each_s && d->profile.least && d->profile.most &&
+           d->fixed_s && d->each_s && d->least && d->plan && d->best && d->probing && d->nodes;
+}
+
+static enum stn_status load_check(const struct hypertune_load *load)
+{
+    for (int i = 0; i < load->nodes; i++) {
+        if (!(load->fixed_s[i] >= 0.0 && load->each_s[i] > 0.0) || !isfinite(load->fixed_s[i]) ||
+            !isfinite(load->each_s[i])) {
+            return stn_fail(STN_ERR_INVALID,
+                            "node %d: %g s and %g s per micro-batch are no profile: tune again", i,
+                            load->fixed_s[i], load->each_s[i]);
+        }
+    }
+    return STN_OK;
+}
+
+static enum stn_status plan_first(struct hypertune_decide *d, const int first[])
+{
+    d->in_force = d->plan;
+    d->stale = true;
+    if (first != NULL) {
+        memcpy(d->plan, first, (size_t)d->now.nodes * sizeof(*d->plan));
+        return STN_OK;
+    }
+    return d->split(d->split_context, &d->now, d->plan);
+}
+
+enum stn_status hypertune_decide_create(const struct hypertune_decide_config *config,
+                                        struct hypertune_decide **out)
+{
+    enum stn_status status = load_check(&config->load);
+    if (status != STN_OK) {
+        return status;
+    }
+    struct hypertune_decide *d = calloc(1, sizeof(*d));
+    if (d == NULL || !arrays_alloc(d, &config->load)) {
+        hypertune_decide_destroy(d);
+        return stn_fail(STN_ERR_NO_MEMORY, "no memory to watch %d nodes", config->load.nodes);
+    }
+    d->options = config->options;
+    // As few false alarms in a thousand nodes as in one: they fall with e^(−2·evidence).
+    d->options.detect.evidence_needed += 0.5 * log(config->load.nodes);
+    d->split = config->split;
+    d->split_context = config->split_context;
+    d->horizon = config->options.horizon_most;
+    for (int i = 0; i < config->load.nodes; i++) {
+        hypertune_detect_init(&d->nodes[i].detect, 1.0, profile_weight);
+    }
+    status = plan_first(d, config->first);
+    if (status != STN_OK) {
+        hypertune_decide_destroy(d);
+        return status;
+    }
+    *out = d;
+    return STN_OK;
+}
+
+void hypertune_decide_destroy(struct hypertune_decide *decide)
+{
+    if (decide != NULL) {
+        base_arena_fini(&decide->arena);
+        free(decide);
+    }
+}

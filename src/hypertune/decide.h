@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The `balanced` policy: after every step, from every node's report, how many micro-batches each
+// does in the next. The global batch stays what it is, bounds are kept. Pure: the simulator, the
+// tests and the cluster run the same decisions; the same reports give the same decisions.
+//
+//     hypertune_decide_create        profile, bounds and first split
+//     hypertune_decide_step          reports of a step in, split of the next out
+//     hypertune_decide_destroy
+//
+// A node at slowdown s takes s·(a + c·m): who takes its processor takes it from both parts. s comes
+// from hypertune/detect. The plan does not follow every flutter of s: it is made from the values
+// that were true when they last changed for certain, or drifted out of their noise. A new plan is
+// worth its cost if   gain of a step × steps that it will last  >  cost,   and what lasted long is
+// expected to last: the horizon is the time between the last re-plans, or since the last, up to a
+// limit. So a cluster that never comes to rest must offer more and more before work is moved again.
+//
+// Linear in the nodes; a re-plan costs one call of the split besides. Nothing is allocated after
+// create. Not for several threads at once.
+#ifndef HYPERTUNE_DECIDE_H
+#define HYPERTUNE_DECIDE_H
+
+#include "hypertune/detect.h"
+#include "hypertune/probe.h"
+#include "hypertune/report.h"
+#include "stannis/status.h"
+
+// What a split is made from: node i takes fixed_s[i] + each_s[i]·m.
+struct hypertune_load {
+    int nodes;
+    int total; // micro-batches of a step
+    const double *fixed_s, *each_s;
+    const int *least, *most;
+};
+
+// Fills split[nodes]: the sum is `total`, bounds kept, the slowest node as fast as can be; a node
+// without micro-batches takes no time. Refused if the bounds leave no such split. hypertune/exact.h
+// is one.
+typedef enum stn_status hypertune_split(void *context, const struct hypertune_load *load,
+                                        int split[]);
+
+struct hypertune_decide_options {
+    struct hypertune_detect_options detect; // of a single node; more evidence is asked of many
+    struct hypertune_probe_options probe;
+    // Of a step's time that a re-plan costs: what nodes had loaded ahead is not theirs any more,
+    // and the new split may be wrong.
+    double cost_steps;
+    double horizon_least, horizon_most; // steps
+    // Drift of a level below this does not reach the plan: the split is in whole micro-batches
+    // anyway.
+    double drift_least;
+};
+
+struct hypertune_decide_options hypertune_decide_defaults(void);
+
+struct hypertune_decide_config {
+    struct hypertune_load load; // the nodes undisturbed; arrays are copied
+    const int *first;           // [nodes] split that is in force; NULL: the best
+    hypertune_split *split;
+    void *split_context;
+    struct hypertune_decide_options options;
+};
+
+enum hypertune_action {
+    HYPERTUNE_KEEP,
+    HYPERTUNE_REPLAN,
+    HYPERTUNE_PROBE,  // a micro-batch each for nodes without work
+    HYPERTUNE_RETURN, // from a probe to the plan
+};
+
+struct hypertune_decision {
+    enum hypertune_action action;
+    const int *split;   // [nodes] for the next step; valid until the next call
+    double predicted_s; // the slowest node with the plan that was in force, as things are now
+    double planned_s;   // and with the best one
+    double gain;        // of that, relative to the whole step
+    int node;           // whose changed speed was the largest in this step; −1: none changed
+};
+
+// What is known of a node.
+struct hypertune_node {
+    double slowdown; // of its profile
+    double noise;    // relative, of a sample
+    int changed_ago; // steps, this one included, since it changed, if found in this step; else 0
+    enum hypertune_report_state report;
+};
+
+struct hypertune_decide;
+
+STN_MUST_CHECK enum stn_status hypertune_decide_create(const struct hypertune_decide_config *config,
+                                                       struct hypertune_decide **out);
+void hypertune_decide_destroy(struct hypertune_decide *decide);
+struct hypertune_decision hypertune_decide_step(struct hypertune_decide *decide, int64_t step,
+                                                const struct hypertune_report reports[]);
+// The split in force.
+const int *hypertune_decide_split(const struct hypertune_decide *decide);
+struct hypertune_node hypertune_decide_node(const struct hypertune_decide *decide, int node);
+
+#endif

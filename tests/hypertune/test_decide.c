@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: Apache-2.0
+// The balanced policy on clusters in made-up time, decisions applied: how soon work moves and how
+// well, when it must not, and that nothing breaks it.
+#include <math.h>
+#include <string.h>
+
+#include "capture.h"
+#include "cluster.h"
+#include "cmocka_all.h"
+
+enum { SEEDS = 40 };
+
+static struct cluster cluster; // large; one at a time
+
+static void assert_efficiency(double least)
+{
+    double efficiency = cluster_efficiency(&cluster);
+    if (efficiency < least) {
+        print_error("step %lld: %g of the water level, expected %g\n", (long long)cluster.step,
+                    efficiency, least);
+        fail();
+    }
+}
+
+// Two steps to notice; the third and all that follow are at the water level.
+static void check_change(int node, double slowdown, int steps)
+{
+    cluster.slowdown[node] = slowdown;
+    cluster_steps(&cluster, 2);
+    for (int i = 2; i < steps; i++) {
+        assert_efficiency(0.95);
+        cluster_step(&cluster);
+    }
+}
+
+// The paper's experiment: three equal nodes, one loses half, then three quarters.
+static void test_three_nodes_one_loaded(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        cluster_init(&cluster, 3, seed);
+        cluster_begin(&cluster);
+        cluster_steps(&cluster, 30);
+        assert_int_equal(cluster.replans, 0);
+        check_change(1, 2.0, 30);
+        check_change(1, 1.0, 30);
+        check_change(2, 4.0, 30);
+        check_change(2, 1.0, 30);
+        cluster_end(&cluster);
+    }
+}
+
+static void host_and_devices(uint64_t seed)
+{
+    cluster_init(&cluster, 5, seed);
+    for (int i = 1; i < 5; i++) {
+        cluster.each_s[i] = 0.05;
+        cluster.fixed_s[i] = 0.02;
+    }
+    cluster.total = 96;
+    cluster.exchange_s = 0.02;
+}
+
+static void test_host_and_devices(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        host_and_devices(seed);
+        cluster_begin(&cluster);
+        cluster_steps(&cluster, 30);
+        check_change(0, 4.0, 30);
+        check_change(0, 1.0, 30);
+        check_change(0, 1.0 / 3.0, 30); // three times faster than its profile
+        cluster_end(&cluster);
+    }
+}
+
+static void test_two_loaded_at_once(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        cluster_init(&cluster, 4, seed);
+        cluster_begin(&cluster);
+        cluster_steps(&cluster, 30);
+        cluster.slowdown[0] = 3.0;
+        check_change(3, 2.0, 30);
+        cluster.slowdown[0] = 1.0;
+        check_change(3, 1.0, 30);
+        cluster_end(&cluster);
+    }
+}
+
+static void test_load_that_comes_and_goes(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        cluster_init(&cluster, 3, seed);
+        cluster_begin(&cluster);
+        cluster_steps(&cluster, 30);
+        for (int i = 0; i < 20; i++) {
+            check_change(1, i % 2 ? 1.0 : 2.0, 10);
+        }
+        assert_in_range(cluster.replans, 20, 40); // one to move, at most one to correct
+        cluster_end(&cluster);
+    }
+}
+
+static void test_ramp(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        cluster_init(&cluster, 3, seed);
+        cluster_begin(&cluster);
+        cluster_steps(&cluster, 30);
+        for (int i = 1; i <= 100; i++) { // to twice as slow, in a hundred steps
+            cluster.slowdown[1] = 1.0 + i / 100.0;
+            cluster_step(&cluster);
+            assert_efficiency(0.85);
+        }
+        cluster_steps(&cluster, 10);
+        assert_efficiency(0.95);
+        assert_in_range(cluster.replans, 3, 25);
+        cluster_end(&cluster);
+    }
+}
+
+static int replans_in_quiet(uint64_t seed, double noise)
+{
+    cluster_init(&cluster, 4, seed);
+    cluster.noise = noise;
+    cluster_begin(&cluster);
+    cluster_steps(&cluster, 300);
+    assert_efficiency(0.93);
+    cluster_end(&cluster);
+    return cluster.replans;
+}
+
+static void test_quiet(void **state)
+{
+    (void)state;
+    int noisy = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        assert_int_equal(replans_in_quiet(seed, 0.01), 0);
+        assert_in_range(replans_in_quiet(seed, 0.03), 0, 2);
+        assert_in_range(replans_in_quiet(seed, 0.05), 0, 2);
+        noisy += replans_in_quiet(seed, 0.1);
+    }
+    assert_in_range(noisy, 0, SEEDS / 2);
+}
+
+// The nodes' speeds wander by 2 %, half of which is still there in the next step.
+static void test_quiet_with_slow_noise(void **state)
+{
+    (void)state;
+    int replans = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        double wander[4] = {0};
+        cluster_init(&cluster, 4, seed);
+        cluster.noise = 0.0;
+        cluster_begin(&cluster);
+        for (int i = 0; i < 300; i++) {
+            for (int k = 0; k < 4; k++) {
+                double news = 0.02 * sqrt(0.75) * base_random_normal(&cluster.random);
+                wander[k] = 0.5 * wander[k] + news;
+                cluster.slowdown[k] = exp(wander[k]);
+            }
+            cluster_step(&cluster);
+        }
+        assert_in_range(cluster.replans, 0, 2);
+        replans += cluster.replans;
+        cluster_end(&cluster);
+    }
+    assert_in_range(replans, 0, SEEDS / 2);
+}
+
+// Many nodes are no more nervous than a few.
+static void test_quiet_with_many_nodes(void **state)
+{
+    (void)state;
+    cluster_init(&cluster, 1000, 1);
+    cluster.noise = 0.05;
+    cluster_begin(&cluster);
+    cluster_steps(&cluster, 300);
+    assert_in_range(cluster.replans, 0, 6);
+    cluster.slowdown[500] = 2.0;
+    cluster_steps(&cluster, 2);
+    assert_efficiency(0.9); // one micro-batch is 6 %
+    cluster_end(&cluster);
+}
+
+static double student(struct base_random *random)
+{
+    double sum = 0.0;
+    for (int i = 0; i < 3; i++) {
+        double z = base_random_normal(random);
+        sum += z * z;
+    }
+    return base_random_normal(random) / sqrt(sum / 3.0);
+}
+
+// Heavy tails, and now and then a step with something else on top.
+static void test_quiet_with_heavy_tails_and_spikes(void **state)
+{
+    (void)state;
+    int replans = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        cluster_init(&cluster, 4, seed);
+        cluster.noise = 0.0;
+        cluster_begin(&cluster);
+        for (int i = 0; i < 300; i++) {
+            cluster_compute(&cluster);
+            for (int k = 0; k < 4; k++) {
+                bool spike = (i + k) % 4 == 0 && base_random_below(&cluster.random, 5) == 0;
+                cluster.reports[k].compute_s *=
+                    exp(0.03 * student(&cluster.random)) * (spike ? 3.0 : 1.0);
+                cluster.clock_s[k] += 10.0; // what the spikes take must fit between two reports
+            }
+            cluster_decide(&cluster);
+        }
+        replans += cluster.replans;
+        cluster_end(&cluster);
+    }
+    assert_in_range(replans, 0, 2 * SEEDS);
+}
+
+// Three nodes, one 2.5 % slower: the best split gains 1.6 % a step, which in 50 steps, as far as
+// anybody looks ahead, is less than a re-plan costs. At 6 % it is worth it.
+static void test_small_gains_are_left(void **state)
+{
+    (void)state;
+    cluster_init(&cluster, 3, 1);
+    cluster.total = 1200;
+    for (int i = 0; i < 3; i++) {
+        cluster.most[i] = cluster.total;
+    }
+    cluster.noise = 0.001;
+    cluster_begin(&cluster);
+    cluster_steps(&cluster, 100);
+    cluster.slowdown[1] = 1.025;
+    cluster_steps(&cluster, 100);
+    assert_int_equal(cluster.replans, 0);
+    assert_true(cluster.decision.gain > 0.01 && cluster.decision.gain < 0.02);
+    cluster.slowdown[1] = 1.06;
+    cluster_steps(&cluster, 100);
+    assert_in_range(cluster.replans, 1, 2);
+    assert_efficiency(0.98);
+    cluster_end(&cluster);
+}
+
+// 12 % slower for four steps, then not, and so on: no plan lasts, so after a few nobody bothers;
+// when it stays, it is worth it again.
+static void test_what_never_lasts_is_left(void **state)
+{
+    (void)state;
+    cluster_init(&cluster, 3, 1);
+    cluster.noise = 0.005;
+    cluster_begin(&cluster);
+    cluster_steps(&cluster, 30);
+    for (int i = 0; i < 400; i++) {
+        cluster.slowdown[1] = i % 8 < 4 ? 1.12 : 1.0;
+        cluster_step(&cluster);
+        if (i == 199) {
+            cluster.replans = 0;
+        }
+    }
+    assert_in_range(cluster.replans, 0, 20); // of 50 changes
+    cluster.slowdown[1] = 1.3;
+    cluster_steps(&cluster, 40);
+    assert_efficiency(0.95);
+    cluster_end(&cluster);
+}
+
+// A node so slow that it gets nothing; its load ends unseen, a probe finds out.
+static void test_node_without_work_is_probed(void **state)
+{
+    (void)state;
+    cluster_init(&cluster, 3, 1);
+    cluster.total = 12;
+    cluster_begin(&cluster);
+    cluster_steps(&cluster, 30);
+    cluster.slowdown[2] = 8.0;
+    cluster_steps(&cluster, 3);
+    assert_int_equal(cluster.decision.split[2], 0);
+    cluster_steps(&cluster, 300);
+    assert_int_equal(cluster.decision.split[2], 0);
+    assert_in_range(cluster.probes, 3, 8); // ever more seldom
+    cluster.slowdown[2] = 1.0;
+    int steps = 0;
+    while (cluster.decision.split[2] < 4 && steps < 600) {
+        cluster_step(&cluster);
+        steps++;
+    }
+    assert_in_range(steps, 1, 520);
+    cluster_steps(&cluster, 3);
+    assert_efficiency(0.95);
+    cluster_end(&cluster);
+}
+
+// Soon after it lost its work a node is probed soon.
+static void test_short_load_on_a_node_without_work(void **state)
+{
+    (void)state;
+    cluster_init(&cluster, 3, 1);
+    cluster.total = 12;
+    cluster_begin(&cluster);
+    cluster_steps(&cluster, 30);
+    cluster.slowdown[2] = 6.5; // a little too slow: cheap to ask
+    cluster_steps(&cluster, 4);
+    assert_int_equal(cluster.decision.split[2], 0);
+    cluster.slowdown[2] = 1.0;
+    cluster_steps(&cluster, 12);
+    assert_efficiency(0.95);
+    cluster_end(&cluster);
+}
+
+static void test_bounds_are_kept(void **state)
+{
+    (void)state;
+    cluster_init(&cluster, 3, 1);
+    cluster.least[1] = 10; // private data
+    cluster.most[0] = 18;  // memory
+    cluster_begin(&cluster);
+    cluster_steps(&cluster, 20);
+    cluster.slowdown[1] = 8.0;
+    cluster_steps(&cluster, 10); // every step checks the bounds
+    assert_int_equal(cluster.decision.split[0], 18);
+    assert_int_equal(cluster.decision.split[1], 10);
+    assert_int_equal(cluster.decision.split[2], 20);
+    cluster_end(&cluster);
+}
+
+static void test_missing_reports(void **state)
+{
+    (void)state;
+    cluster_init(&cluster, 3, 1);
+    cluster_begin(&cluster);
+    cluster_steps(&cluster, 20);
+    cluster.silent[1] = true;
+    cluster.slowdown[1] = 2.0;
+    cluster_steps(&cluster, 50); // not heard of, so nothing is known
+    assert_int_equal(cluster.replans, 0);
+    cluster.silent[1] = false;
+    cluster_steps(&cluster, 2);
+    assert_efficiency(0.95);
+    for (int i = 0; i < 3; i++) {
+        cluster.silent[i] = true;
+    }
+    cluster_steps(&cluster, 5);
+    assert_efficiency(0.95);
+    cluster_end(&cluster);
+}
+
+static void test_clock_that_jumps(void **state)
+{
+    (void)state;
+    cluster_init(&cluster, 3, 1);
+    cluster_begin(&cluster);
+    cluster_steps(&cluster, 20);
+    for (int i = 0; i < 20; i++) {
+        cluster_compute(&cluster);
+        if (i % 4 == 1) {
+            cluster.reports[1].compute_s = i % 8 == 1 ? -86400.0 : 86400.0;
+            cluster.reports[1].clock_s += cluster.reports[1].compute_s;
+            cluster.clock_s[1] = cluster.reports[1].clock_s;
+        }
+        cluster_decide(&cluster);
+    }
+    assert_int_equal(cluster.replans, 0);
+    check_change(1, 2.0, 10);
+    cluster_end(&cluster);
+}
+
+// A profile that is wrong by a third, and says nothing of fixed costs, is put right by the run.
+static void test_wrong_profile(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        cluster_init(&cluster, 3, seed);
+        cluster_begin(&cluster);
+        cluster.slowdown[0] = 1.35;
+        cluster.fixed_s[1] = 0.02;
+        cluster_steps(&cluster, 20);
+        assert_efficiency(0.95);
+        cluster_end(&cluster);
+    }
+}
+
+// No profile at all: a second for everybody. The truth is far away, and found in three steps.
+static void test_no_profile(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        cluster_init(&cluster, 3, seed);
+        cluster.total = 160;
+        for (int i = 0; i < 3; i++) {
+            cluster.most[i] = 160;
+            cluster.each_s[i] = 1.0;
+        }
+        cluster_begin(&cluster);
+        cluster.each_s[0] = 0.01;
+        cluster.each_s[1] = 0.02;
+        cluster.each_s[2] = 0.05;
+        cluster_steps(&cluster, 3);
+        assert_efficiency(0.95);
+        cluster_end(&cluster);
+    }
+}
+
+static void test_same_reports_same_decisions(void **state)
+{
+    (void)state;
+    static int first[200][3];
+    for (int run = 0; run < 2; run++) {
+        cluster_init(&cluster, 3, 5);
+        cluster_begin(&cluster);
+        for (int i = 0; i < 200; i++) {
+            cluster.slowdown[i / 50 % 3] = i % 50 < 25 ? 2.5 : 1.0;
+            cluster_step(&cluster);
+            if (run == 0) {
+                memcpy(first[i], cluster.decision.split, sizeof(first[i]));
+            }
+            assert_memory_equal(first[i], cluster.decision.split, sizeof(first[i]));
+        }
+        cluster_end(&cluster);
+    }
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    cluster_init(&cluster, 2, 1);
+    struct hypertune_decide_config config = {
+        .load = {.nodes = 2,
+                 .total = 4,
+                 .fixed_s = cluster.fixed_s,
+                 .each_s = cluster.each_s,
+                 .least = cluster.least,
+                 .most = cluster.most},
+        .options = hypertune_decide_defaults(),
+    };
+    struct hypertune_decide *decide;
+    struct capture capture;
+    capture_start(&capture);
+    cluster.each_s[1] = 0.0;
+    assert_int_equal(hypertune_decide_create(&config, &decide), STN_ERR_INVALID);
+    cluster.each_s[1] = NAN;
+    assert_int_equal(hypertune_decide_create(&config, &decide), STN_ERR_INVALID);
+    assert_int_equal(capture.lines, 2);
+    assert_non_null(strstr(capture.last, "node 1"));
+    capture_stop();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_three_nodes_one_loaded),
+        cmocka_unit_test(test_host_and_devices),
+        cmocka_unit_test(test_two_loaded_at_once),
+        cmocka_unit_test(test_load_that_comes_and_goes),
+        cmocka_unit_test(test_ramp),
+        cmocka_unit_test(test_quiet),
+        cmocka_unit_test(test_quiet_with_slow_noise),
+        cmocka_unit_test(test_quiet_with_many_nodes),
+        cmocka_unit_test(test_quiet_with_heavy_tails_and_spikes),
+        cmocka_unit_test(test_small_gains_are_left),
+        cmocka_unit_test(test_what_never_lasts_is_left),
+        cmocka_unit_test(test_node_without_work_is_probed),
+        cmocka_unit_test(test_short_load_on_a_node_without_work),
+        cmocka_unit_test(test_bounds_are_kept),
+        cmocka_unit_test(test_missing_reports),
+        cmocka_unit_test(test_clock_that_jumps),
+        cmocka_unit_test(test_wrong_profile),
+        cmocka_unit_test(test_no_profile),
+        cmocka_unit_test(test_same_reports_same_decisions),
+        cmocka_unit_test(test_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
