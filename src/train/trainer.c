@@ -377,6 +377,19 @@ static enum stn_status settle_split(struct trainer *t, const double *cpus, int m
     return status;
 }
 
+// A node with a fraction of a core waits for its next time slice at every message of a bucket that it
+// owns, and everybody with it: docs/decisions/0007 has figures.
+static void leave_reducing_to_the_fast(double *cpus, int nodes)
+{
+    double most = 0.0;
+    for (int i = 0; i < nodes; i++) {
+        most = cpus[i] > most ? cpus[i] : most;
+    }
+    for (int i = 0; i < nodes; i++) {
+        cpus[i] = 2.0 * cpus[i] < most ? 0.0 : cpus[i];
+    }
+}
+
 // Everybody's CPUs are known to everybody: the split and who adds up what follow from them.
 static enum stn_status open_exchange(struct trainer *t)
 {
@@ -395,6 +408,7 @@ static enum stn_status open_exchange(struct trainer *t)
         status = settle_split(t, weights, micro_batches);
     }
     if (!status) {
+        leave_reducing_to_the_fast(weights, nodes);
         const struct exchange_config config = {
             .comm = t->nodes.comm,
             .gradients = nn_net_gradient_sums(net),
