@@ -54,6 +54,11 @@ struct train_step {
 // step.
 STN_MUST_CHECK enum stn_status train_step(struct trainer *t, struct train_step *out);
 
+// Parts of opening that need all nodes (trainer_nodes.c): refuses nodes that are not alike; settles
+// the split and who adds up which gradients.
+STN_MUST_CHECK enum stn_status trainer_check_identity(struct trainer *t);
+STN_MUST_CHECK enum stn_status trainer_open_exchange(struct trainer *t);
+
 // What it keeps for each parameter beside the net.
 size_t trainer_state_bytes(const struct trainer *t);
 // Whether this node's user wants to stop.

@@ -15,9 +15,8 @@ function(stn_simd suffix block)
     target_compile_definitions(simd_${suffix} PRIVATE SIMD_SUFFIX=${suffix} SIMD_BLOCK=${block})
     # Multiply-adds may be contracted; the vectors never cross a call, so the ABI that GCC warns of does not matter.
     target_compile_options(simd_${suffix} PRIVATE -ffp-contract=fast -Wno-psabi ${ARGN})
-    # Spelled-out loops pay where speed counts; instrumented, or for CPUs without fused multiply-adds, which do not get the
-    # kernels that need them, they only take the compiler's time.
-    if(STANNIS_SANITIZE OR NOT "-mfma" IN_LIST ARGN)
+    # Spelled-out loops pay where speed counts; instrumented, they take the compiler minutes.
+    if(STANNIS_SANITIZE)
         target_compile_definitions(simd_${suffix} PRIVATE "SIMD_INLINE=static inline")
     endif()
     target_sources(kernel PRIVATE $<TARGET_OBJECTS:simd_${suffix}>)
