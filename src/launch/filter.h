@@ -25,7 +25,7 @@ struct launch_filter {
 };
 
 void launch_filter_feed(struct launch_filter *filter, const char *data, size_t bytes);
-// When nothing follows, for now or for ever: what is held back is a node's.
+// When no more has come for a while, or the output has ended: what is held back is a node's.
 void launch_filter_settle(struct launch_filter *filter);
 // mpirun's notice of a process that a signal ended: its rank and the signal. False: it said no such thing.
 bool launch_filter_death(const struct launch_filter *filter, int *rank, int *signal_number);

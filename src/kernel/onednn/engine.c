@@ -20,7 +20,7 @@ enum stn_status onednn_check(dnnl_status_t status, const char *what)
         return stn_fail(STN_ERR_NO_MEMORY, "oneDNN cannot %s: out of memory", what);
     case dnnl_unimplemented:
         return stn_fail(STN_ERR_UNSUPPORTED,
-                        "oneDNN cannot %s: not implemented for this shape and CPU", what);
+                        "oneDNN cannot %s: the library has no kernel for this shape and CPU", what);
     default: return stn_fail(STN_ERR_INTERNAL, "oneDNN cannot %s: status %d", what, (int)status);
     }
 }

@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "kernel/onednn/engine.h"
+#include "kernel/onednn/parts.h"
 
 // What a product reads again and again stays in the first-level cache, as in pointwise.c; the maps of
 // 224² images are cut into whole panels.
@@ -49,19 +50,6 @@ static int smaller(int a, int b)
 static int larger(int a, int b)
 {
     return a > b ? a : b;
-}
-
-// Cuts `count` into as few equal parts as there can be of at most `most`, give or take one. Part
-// `index` begins at the returned place.
-static int part_begin(int count, int most, int index)
-{
-    int parts = (count + most - 1) / most;
-    return count / parts * index + smaller(index, count % parts);
-}
-
-static int part_count(int count, int most)
-{
-    return (count + most - 1) / most;
 }
 
 // A block has channels of at most two groups.

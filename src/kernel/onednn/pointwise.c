@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "kernel/onednn/batchnorm.h"
+#include "kernel/onednn/parts.h"
 
 // Cache arithmetic: a group's weights for this many channels (18 KB) stay in the first-level cache
 // while a panel of pixels goes by, and so do an outer panel's three planes of x. Of the last, 192 was
@@ -38,19 +39,6 @@ struct pointwise {
 static int smaller(int a, int b)
 {
     return a < b ? a : b;
-}
-
-// Cuts `count` into as few equal parts as there can be of at most `most`, give or take one. Part
-// `index` begins at the returned place.
-static int part_begin(int count, int most, int index)
-{
-    int parts = (count + most - 1) / most;
-    return count / parts * index + smaller(index, count % parts);
-}
-
-static int part_count(int count, int most)
-{
-    return (count + most - 1) / most;
 }
 
 bool onednn_pointwise_fits(const struct onednn_engine *engine, const struct kernel_conv *d)
