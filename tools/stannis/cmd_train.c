@@ -126,10 +126,11 @@ static const struct base_option options[] = {
         report_wire_names),
     ROW("exact", FLAG, config.exact, NULL,
         "add up micro-batches in float (as --wire fp16 does too): saves 8 bytes a parameter, but "
-        "then weights depend on the split in their last bits, and soon in more",
+        "then weights depend on the split in their last bits, and soon in more; by default exactly",
         NO_LIMITS),
     ROW("overlap", FLAG, config.overlap, NULL,
-        "send gradients only once all are computed: to see what sending them earlier hides",
+        "send gradients only once all are computed: to see what sending them earlier, the default, "
+        "hides",
         NO_LIMITS),
     ROW("timeout", REAL, config.timeout, "SECONDS",
         "a node that is silent for so long is lost, and the run ends", 1, 86400, NULL),
