@@ -22,6 +22,15 @@ enum stn_augment { STN_AUGMENT_NONE, STN_AUGMENT_CROP, STN_AUGMENT_FLIP, STN_AUG
 // Where nodes' private sets differ in size: the smaller ones leave more room for public data, or are
 // repeated until all count like the largest.
 enum stn_fill { STN_FILL_PUBLIC, STN_FILL_REPEAT };
+// Who computes how much of a step; see plan/policy.h. The first and the last move work while the training
+// runs.
+enum stn_policy {
+    STN_POLICY_BALANCED,
+    STN_POLICY_STATIC,
+    STN_POLICY_UNIFORM,
+    STN_POLICY_STANNIS,
+    STN_POLICY_HYPERTUNE,
+};
 // How gradients travel.
 enum stn_wire { STN_WIRE_FP32, STN_WIRE_FP16 };
 
@@ -53,7 +62,8 @@ struct stn_train_config {
     // ---- several nodes: this program was started once for each, by mpirun, srun or our launcher
     const char *cluster; // text of a cluster file; NULL: nodes are called after their hosts
     const char *split;   // micro-batches of a step for each node, "12,4,4,4"; several such, with
-                         // ';' between, take turns; NULL: in proportion to the nodes' CPUs
+                         // ';' between, take turns; NULL: as the policy says
+    enum stn_policy policy;
     const char *private_dirs; // "NODE=DIR[,NODE=DIR…]": data that only this node may read; or NULL
     enum stn_fill fill;
     const char *class_list; // a file of class names, one a line; NULL: the public data's classes
@@ -99,6 +109,17 @@ struct stn_train_node {
     int64_t gradient_bytes, statistic_bytes, control_bytes; // sent; there is no kind for samples
 };
 
+// What one node did in a step, as it told node 0.
+struct stn_train_node_step {
+    int micro_batches;
+    double compute_seconds, wait_seconds;  // until it was ready to exchange, and until all were
+    double data_seconds;                   // of computing: waited for data
+    double queue_seconds;                  // ready to run while another process ran
+    double throttled_seconds;              // by its share's quota
+    double cpu_seconds, share_cpu_seconds; // of this process; of all in its share (0: not known)
+    double slowdown;                       // against its profile, as believed now; 0: not watched
+};
+
 struct stn_train_step {
     int64_t step;                          // from 1, over the whole run
     int epoch;                             // from 1
@@ -111,6 +132,25 @@ struct stn_train_step {
     double images_per_second; // of this step
     double elapsed_seconds;   // since the run began
     double eta_seconds;       // to the end of the run
+    int nodes;
+    const struct stn_train_node_step *node; // [nodes]; NULL with one node
+};
+
+// Something happened in the cluster between this step and the next.
+struct stn_train_change {
+    enum stn_train_change_kind {
+        STN_CHANGE_SPLIT,     // work moved: `before` and `after`
+        STN_CHANGE_SLOWED,    // a node did
+        STN_CHANGE_RECOVERED, // it is as fast as before again
+    } kind;
+    int64_t step;
+    int node;                  // which; of a moved split: whose speed had changed, or −1
+    const int *before, *after; // [nodes] micro-batches; the same when nothing moved
+    double gain;               // of a split: predicted, of the step's time
+    const char *cause;         // of a slow node: why, in words
+    double slowdown;           // of a slow node, at the worst
+    int64_t since_step;
+    double cost_seconds; // of a node that recovered: by which all steps were longer
 };
 
 struct stn_train_epoch {
@@ -131,6 +171,8 @@ struct stn_train_observer {
     void (*eval)(void *context, int64_t done, int64_t total);
     // last.safetensors (or best) was written.
     void (*saved)(void *context, const char *path);
+    // Where there are several nodes: work moved, or a node's speed changed.
+    void (*change)(void *context, const struct stn_train_change *change);
     // At the end, where there are several nodes: what each did.
     void (*nodes)(void *context, const struct stn_train_node *nodes, int count);
 };

@@ -40,6 +40,11 @@ static void on_saved(void *context, const char *path)
     PASS_ON(context, saved, path);
 }
 
+static void on_change(void *context, const struct stn_train_change *change)
+{
+    PASS_ON(context, change, change);
+}
+
 static void on_nodes(void *context, const struct stn_train_node *nodes, int count)
 {
     PASS_ON(context, nodes, nodes, count);
@@ -59,5 +64,6 @@ struct stn_train_observer report_fanout_observer(struct report_fanout *fanout)
                                        .epoch = on_epoch,
                                        .eval = on_eval,
                                        .saved = on_saved,
+                                       .change = on_change,
                                        .nodes = on_nodes};
 }

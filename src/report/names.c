@@ -18,4 +18,8 @@ const char *const report_split_names[] = {
     [STN_SPLIT_TRAIN] = "train", [STN_SPLIT_VAL] = "val", NULL};
 const char *const report_fill_names[] = {
     [STN_FILL_PUBLIC] = "public", [STN_FILL_REPEAT] = "repeat", NULL};
+const char *const report_policy_names[] = {
+    [STN_POLICY_BALANCED] = "balanced",   [STN_POLICY_STATIC] = "static",
+    [STN_POLICY_UNIFORM] = "uniform",     [STN_POLICY_STANNIS] = "stannis",
+    [STN_POLICY_HYPERTUNE] = "hypertune", NULL};
 const char *const report_wire_names[] = {[STN_WIRE_FP32] = "fp32", [STN_WIRE_FP16] = "fp16", NULL};

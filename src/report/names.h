@@ -8,5 +8,6 @@ extern const char *const report_augment_names[];
 extern const char *const report_split_names[];
 extern const char *const report_fill_names[];
 extern const char *const report_wire_names[];
+extern const char *const report_policy_names[];
 
 #endif

@@ -98,71 +98,34 @@ enum stn_status train_splits_parse(const char *text, int nodes, int micro_batche
     return status;
 }
 
-// Whoever has room and is furthest below its due; −1: nobody has room.
-static int neediest(const struct train_splits *splits, const double *dues, const int *limits)
+enum stn_status train_splits_plan(const struct plan_cluster *cluster, enum stn_policy policy,
+                                  int micro_batches, struct train_splits *out)
 {
-    int found = -1;
-    for (int i = 0; i < splits->nodes; i++) {
-        const int *values = splits->values;
-        bool full = limits[i] > 0 && values[i] >= limits[i];
-        if (!full && (found < 0 || dues[i] - values[i] > dues[found] - values[found])) {
-            found = i;
-        }
-    }
-    return found;
-}
-
-static enum stn_status hand_out(struct train_splits *splits, const double *dues, const int *limits,
-                                int micro_batches)
-{
-    int given = 0;
-    for (int i = 0; i < splits->nodes; i++) {
-        int due = (int)dues[i];
-        splits->values[i] = limits[i] > 0 && due > limits[i] ? limits[i] : due;
-        given += splits->values[i];
-    }
-    for (; given < micro_batches; given++) {
-        int node = neediest(splits, dues, limits);
-        if (node < 0) {
-            return stn_fail(STN_ERR_INVALID,
-                            "the nodes' max_batch leave room for %d of the %d micro-batches of a "
-                            "step; lower --batch",
-                            given, micro_batches);
-        }
-        splits->values[node]++;
-    }
-    return STN_OK;
-}
-
-enum stn_status train_splits_weigh(const double *weights, const int *limits, int nodes,
-                                   int micro_batches, struct train_splits *out)
-{
-    enum stn_status status = splits_alloc(1, nodes, out);
-    double *dues = calloc((size_t)nodes, sizeof(*dues)), total = 0.0;
-    if (!status && !dues) {
-        status = stn_fail(STN_ERR_NO_MEMORY, "no memory for a split over %d nodes", nodes);
-    }
-    for (int i = 0; i < nodes; i++) {
-        total += weights[i];
-    }
-    for (int i = 0; i < nodes && !status; i++) {
-        dues[i] = (double)micro_batches * weights[i] / total;
+    size_t nodes = (size_t)cluster->count;
+    const struct plan_request request = {
+        .cluster = *cluster, .micro_batches = micro_batches, .options = plan_policy_defaults};
+    const struct plan_scratch scratch = {.nodes = calloc(nodes, sizeof(*scratch.nodes)),
+                                         .offers = calloc(nodes, sizeof(*scratch.offers))};
+    enum stn_status status = splits_alloc(1, cluster->count, out);
+    if (!status && (!scratch.nodes || !scratch.offers)) {
+        status = stn_fail(STN_ERR_NO_MEMORY, "no memory for a plan for %zu nodes", nodes);
     }
     if (!status) {
-        status = hand_out(out, dues, limits, micro_batches);
+        status = plan_policies[policy].split(&request, &scratch, out->values);
     }
-    free(dues);
+    free(scratch.offers);
+    free(scratch.nodes);
     if (status) {
         train_splits_fini(out);
     }
     return status;
 }
 
-int train_splits_over_limit(const struct train_splits *splits, const int *limits)
+int train_splits_over_cap(const struct train_splits *splits, const struct plan_cluster *cluster)
 {
     for (int i = 0; i < splits->count * splits->nodes; i++) {
         int node = i % splits->nodes;
-        if (limits[node] > 0 && splits->values[i] > limits[node]) {
+        if (splits->values[i] > cluster->nodes[node].cap) {
             return node;
         }
     }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// --split: how many micro-batches of a step each node computes. Pure but for messages.
+// --split and --policy: how many micro-batches of a step each node computes. Pure but for messages.
 #ifndef TRAIN_SPLIT_H
 #define TRAIN_SPLIT_H
 
 #include <stdint.h>
 
+#include "plan/policy.h"
 #include "stannis/status.h"
+#include "stannis/train.h"
 
 // Splits that take turns: step s uses number s mod count.
 struct train_splits {
@@ -17,13 +19,12 @@ struct train_splits {
 // `micro_batches` (0: to anything, but all alike).
 STN_MUST_CHECK enum stn_status train_splits_parse(const char *text, int nodes, int micro_batches,
                                                   struct train_splits *out);
-// One split in proportion to `weights` [nodes], by largest remainder, no node above its limit
-// [nodes]; 0: no limit. ERR_INVALID when the limits leave no room for all.
-STN_MUST_CHECK enum stn_status train_splits_weigh(const double *weights, const int *limits,
-                                                  int nodes, int micro_batches,
-                                                  struct train_splits *out);
-// The first node that some split gives more than its limit, or −1.
-int train_splits_over_limit(const struct train_splits *splits, const int *limits);
+// One split, as the policy makes it from what is known of the nodes.
+STN_MUST_CHECK enum stn_status train_splits_plan(const struct plan_cluster *cluster,
+                                                 enum stn_policy policy, int micro_batches,
+                                                 struct train_splits *out);
+// The first node that some split gives more than its cap, or −1.
+int train_splits_over_cap(const struct train_splits *splits, const struct plan_cluster *cluster);
 void train_splits_fini(struct train_splits *splits);
 const int *train_splits_at(const struct train_splits *splits, int64_t step);
 // Micro-batches of a step, the sum of any of the splits.

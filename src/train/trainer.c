@@ -399,6 +399,7 @@ void trainer_close(struct trainer *t)
     exchange_destroy(t->exchange);
     free(t->all);
     train_splits_fini(&t->splits);
+    train_profile_fini(&t->profile);
     if (t->momentum) {
         base_pages_free(t->momentum, nn_net_parameter_count(t->engine.net) * sizeof(float));
     }

@@ -12,6 +12,7 @@
 #include "train/engine.h"
 #include "train/feed.h"
 #include "train/nodes.h"
+#include "train/profile.h"
 #include "train/sets.h"
 #include "train/split.h"
 
@@ -26,6 +27,7 @@ struct trainer {
     struct optim_schedule schedule;
     struct optim_sgd sgd;
     float *momentum; // [parameters]
+    struct train_profile profile;
     struct train_splits splits;
     struct exchange *exchange;
     struct stn_train_node own;                // what this node did

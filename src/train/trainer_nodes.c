@@ -23,34 +23,22 @@ enum stn_status trainer_check_identity(struct trainer *t)
     return status ? status : train_nodes_compare(&t->nodes, &own);
 }
 
-// The split that was asked for, if no node's max_batch speaks against it, or one by CPUs.
+// The split that was asked for, if no node's max_batch speaks against it, or the policy's.
 static enum stn_status settle_split(struct trainer *t, const double *cpus, int micro_batches)
 {
-    int nodes = t->nodes.size, micro_batch = t->meta.config.micro_batch;
-    const struct cluster_node *node = t->nodes.cluster.nodes;
-    int *limits = calloc((size_t)nodes, sizeof(*limits));
-    if (!limits) {
-        return stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", nodes);
-    }
-    enum stn_status status = STN_OK;
-    for (int i = 0; i < nodes && !status; i++) {
-        limits[i] = node[i].max_batch / micro_batch;
-        if (node[i].max_batch > 0 && limits[i] == 0) {
-            status =
-                stn_fail(STN_ERR_INVALID, "node %s: max_batch %d is less than a micro-batch (%d)",
-                         node[i].name, node[i].max_batch, micro_batch);
-        }
-    }
+    const struct stn_train_config *config = &t->meta.config;
+    const struct cluster *cluster = &t->nodes.cluster;
+    enum stn_status status =
+        train_profile_guess(cluster, cpus, config->micro_batch, micro_batches, &t->profile);
     if (!status && !t->splits.values) {
-        status = train_splits_weigh(cpus, limits, nodes, micro_batches, &t->splits);
+        status = train_splits_plan(&t->profile.cluster, config->policy, micro_batches, &t->splits);
     }
-    int over = status ? -1 : train_splits_over_limit(&t->splits, limits);
+    int over = status ? -1 : train_splits_over_cap(&t->splits, &t->profile.cluster);
     if (over >= 0) {
         status = stn_fail(STN_ERR_INVALID,
                           "--split %s: node %s may have %d images a step at most (max_batch)",
-                          t->meta.config.split, node[over].name, node[over].max_batch);
+                          config->split, cluster->nodes[over].name, cluster->nodes[over].max_batch);
     }
-    free(limits);
     return status;
 }
 

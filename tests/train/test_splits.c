@@ -42,24 +42,28 @@ static void bad_texts_are_refused(void **state)
     assert_non_null(strstr(errors_last(), "8"));
 }
 
-static void cpus_make_a_split(void **state)
+static void policies_make_a_split(void **state)
 {
     (void)state;
     struct train_splits splits;
-    const double cpus[] = {1.0, 0.25, 0.25, 0.25};
-    const int none[4] = {0}, limits[] = {6, 0, 2, 0};
-    assert_int_equal(train_splits_weigh(cpus, none, 4, 28, &splits), STN_OK);
+    struct plan_node nodes[4];
+    for (int i = 0; i < 4; i++) {
+        nodes[i] =
+            (struct plan_node){.kind = i, .curve.line.each_s = i == 0 ? 1.0 : 4.0, .cap = 100};
+    }
+    const struct plan_cluster cluster = {.nodes = nodes, .count = 4, .micro_batch = 16};
+    assert_int_equal(train_splits_plan(&cluster, STN_POLICY_BALANCED, 28, &splits), STN_OK);
     assert_split(&splits, 0, (int[]){16, 4, 4, 4});
     train_splits_fini(&splits);
-    assert_int_equal(train_splits_weigh(cpus, none, 4, 8, &splits), STN_OK);
-    assert_split(&splits, 0, (int[]){5, 1, 1, 1});
+    assert_int_equal(train_splits_plan(&cluster, STN_POLICY_UNIFORM, 28, &splits), STN_OK);
+    assert_split(&splits, 0, (int[]){7, 7, 7, 7});
+    assert_int_equal(train_splits_over_cap(&splits, &cluster), -1);
+    nodes[2].cap = 6;
+    assert_int_equal(train_splits_over_cap(&splits, &cluster), 2);
     train_splits_fini(&splits);
-    assert_int_equal(train_splits_weigh(cpus, limits, 4, 28, &splits), STN_OK);
-    assert_split(&splits, 0, (int[]){6, 10, 2, 10});
-    assert_int_equal(train_splits_over_limit(&splits, limits), -1);
-    assert_int_equal(train_splits_over_limit(&splits, (int[]){0, 9, 0, 0}), 1);
-    train_splits_fini(&splits);
-    assert_int_equal(train_splits_weigh(cpus, (int[]){1, 1, 1, 1}, 4, 5, &splits), STN_ERR_INVALID);
+    nodes[0].cap = nodes[1].cap = nodes[3].cap = 1;
+    assert_int_equal(train_splits_plan(&cluster, STN_POLICY_BALANCED, 10, &splits),
+                     STN_ERR_INVALID);
 }
 
 static int catch (void **state)
@@ -74,7 +78,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_are_read),
         cmocka_unit_test(bad_texts_are_refused),
-        cmocka_unit_test(cpus_make_a_split),
+        cmocka_unit_test(policies_make_a_split),
     };
     return cmocka_run_group_tests(tests, catch, NULL);
 }

@@ -30,7 +30,7 @@ static const char default_out[] = "run";
 struct train_options {
     struct stn_train_config config;
     struct nodes_options nodes;
-    int schedule, augment, progress, fill, wire;
+    int schedule, augment, progress, fill, wire, policy;
     const char *report, *events;
     bool overwrite;
     bool stop_announced;
@@ -110,9 +110,11 @@ static const struct base_option options[] = {
     ROW("cluster", TEXT, nodes.cluster, "FILE",
         "a YAML file of nodes: name, host, threads, cpus, memory, max_batch, private", NO_LIMITS),
     ROW("split", TEXT, config.split, "LIST",
-        "micro-batches of a step for each node, as 12,4,4,4; by default in proportion to their "
-        "CPUs. Several splits, with ';' between, take turns",
+        "micro-batches of a step for each node, as 12,4,4,4; by default as the policy says. "
+        "Several splits, with ';' between, take turns",
         NO_LIMITS),
+    ROW("policy", CHOICE, policy, NULL, "who computes how much of a step", 0, 0,
+        report_policy_names),
     ROW("private", TEXT, config.private_dirs, "LIST",
         "NODE=DIR[,NODE=DIR…]: class folders that only this node reads; nothing of them is sent",
         NO_LIMITS),
@@ -494,6 +496,7 @@ static void settle_choices(struct train_options *o)
     config->augment = (enum stn_augment)o->augment;
     config->fill = (enum stn_fill)o->fill;
     config->wire = (enum stn_wire)o->wire;
+    config->policy = (enum stn_policy)o->policy;
     config->data.seed = config->seed;
     if (config->batch == 0 && !config->split) {
         config->batch = stn_train_defaults().batch;
