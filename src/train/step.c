@@ -14,7 +14,13 @@ static void gradients_final(void *context, size_t from)
     exchange_ready(context, from);
 }
 
-// While the last micro-batch goes backwards, finished gradients leave already.
+static void gradients_kept(void *context, size_t from)
+{
+    exchange_keep_from(context, from);
+}
+
+// While the last micro-batch goes backwards, finished gradients leave already; of those before it they are
+// kept as long as they are in the cache.
 static enum stn_status train_micro_batch(struct trainer *t, bool last,
                                          struct kernel_loss_totals *totals)
 {
@@ -26,6 +32,8 @@ static enum stn_status train_micro_batch(struct trainer *t, bool last,
     }
     if (last && t->nodes.size > 1 && t->meta.config.overlap) {
         nn_net_watch_gradients(net, gradients_final, t->exchange);
+    } else if (!last && t->meta.config.exact) {
+        nn_net_watch_gradients(net, gradients_kept, t->exchange);
     }
     if (batch->count > 0) { // with --skip-bad all of it may have been left out
         status = nn_net_train(net, batch->images, batch->labels, batch->keys, batch->count, totals);
