@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 const char *report_count(struct report_text *to, int64_t count)
@@ -68,6 +69,15 @@ const char *report_duration(struct report_text *to, double seconds)
     } else {
         snprintf(to->text, sizeof(to->text), "%d:%02d", minutes, rest);
     }
+    return to->text;
+}
+
+const char *report_seconds(struct report_text *to, double seconds)
+{
+    bool whole = seconds >= 1.0;
+    double value = whole ? seconds : 1e3 * seconds;
+    int digits = value < 10.0 ? 2 : value < 100.0 ? 1 : 0;
+    snprintf(to->text, sizeof(to->text), "%.*f %s", digits, value, whole ? "s" : "ms");
     return to->text;
 }
 

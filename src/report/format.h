@@ -16,6 +16,7 @@ const char *report_magnitude(struct report_text *to, double value); // "3.50 M"
 const char *report_bytes(struct report_text *to, size_t bytes);     // "12.4 MiB"
 const char *report_duration(struct report_text *to,
                             double seconds); // "0:07", "1:02:03", "-:--" when unknown
+const char *report_seconds(struct report_text *to, double seconds);  // "41.2 ms", "1.23 s"
 const char *report_percent(struct report_text *to, double share);    // "89.3 %"
 const char *report_speed(struct report_text *to, double per_second); // "3,210", "23.4"
 

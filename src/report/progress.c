@@ -13,6 +13,7 @@
 #include "report/bar.h"
 #include "report/format.h"
 #include "report/nodes.h"
+#include "report/plan.h"
 
 enum { DEFAULT_COLUMNS = 80, LINE_BYTES = 1024 };
 static const double redraw_seconds = 0.1, plain_seconds = 10, plain_seconds_min = 1;
@@ -121,6 +122,54 @@ void report_progress_clear(struct report_progress *progress)
         fputs("\r\033[K", progress->options.stream);
         fflush(progress->options.stream);
     }
+}
+
+// ---- measuring ------------------------------------------------------------------------------------------
+
+static int nodes_done(const struct stn_tune_progress *tuning)
+{
+    int done = 0;
+    for (int i = 0; i < tuning->nodes; i++) {
+        done += tuning->node[i].done;
+    }
+    return done;
+}
+
+static void on_tuning(void *context, const struct stn_tune_progress *tuning)
+{
+    struct report_progress *progress = context;
+    for (int i = 0; i < tuning->nodes; i++) {
+        const struct stn_tune_node *n = &tuning->node[i];
+        struct report_text fixed, each;
+        if (n->news) {
+            say(progress, "measured  %s: %s a step and %s for %d images, %d samples%s", n->name,
+                report_seconds(&fixed, n->fixed_seconds), report_seconds(&each, n->each_seconds),
+                tuning->micro_batch, n->samples, n->sure ? "" : ", unsure");
+        }
+    }
+    int done = nodes_done(tuning);
+    if (progress->options.style == REPORT_PLAIN || done == tuning->nodes) {
+        return;
+    }
+    char nodes[48];
+    snprintf(nodes, sizeof(nodes), "%d of %d nodes%s", done, tuning->nodes,
+             tuning->in_turn ? ", in turn" : "");
+    draw(progress, &(struct report_bar){.title = "measuring",
+                                        .share = (double)done / tuning->nodes,
+                                        .fields = {nodes},
+                                        .field_count = 1,
+                                        .colour = progress->options.colour,
+                                        .utf8 = progress->options.utf8});
+}
+
+static void say_line(void *context, const char *line)
+{
+    say(context, "%s", line);
+}
+
+static void on_tuned(void *context, const struct stn_plan *plan)
+{
+    report_plan_print(plan, say_line, context);
 }
 
 // ---- the start ------------------------------------------------------------------------------------------
@@ -333,6 +382,8 @@ void report_progress_destroy(struct report_progress *progress)
 struct stn_train_observer report_progress_observer(struct report_progress *progress)
 {
     return (struct stn_train_observer){.context = progress,
+                                       .tuning = on_tuning,
+                                       .tuned = on_tuned,
                                        .start = on_start,
                                        .step = on_step,
                                        .epoch = on_epoch,
