@@ -22,7 +22,8 @@ struct train_node_profile {
     double machine_cpus;
     uint64_t memory_needed, memory_limit; // bytes; limit 0: not known
     // From here on 0 until measured.
-    struct plan_line line;
+    struct plan_line line; // of a whole step, weight update included
+    double update_s;       // the latter alone
     double fixed_error_s, each_error_s, noise;
     int32_t samples, outliers;
     char doubt[TRAIN_DOUBT_BYTES]; // why the line may be wrong; "": it is sure

@@ -18,137 +18,6 @@
 #include "train/memory.h"
 #include "train/micro_batch.h"
 
-// ---- settings -----------------------------------------------------------------------------------
-
-// The config with the checkpoint's settings merged in, if there is one.
-static enum stn_status settle_config(struct trainer *t, const struct stn_train_config *config)
-{
-    t->meta.config = *config;
-    if (config->resume && config->micro_batch == STN_MICRO_BATCH_AUTO) {
-        t->meta.config.micro_batch = 0; // the one that the run began with
-    }
-    if (config->resume && config->batch == STN_BATCH_AUTO) {
-        t->meta.config.batch = stn_train_defaults().batch; // the same
-    }
-    t->meta.progress.best_accuracy = -1.0;
-    char *path;
-    enum stn_status status = train_nodes_share_file(&t->nodes, config->resume, &path);
-    if (status) {
-        return status;
-    }
-    if (path) {
-        status = checkpoint_open(path, &t->resumed);
-        if (!status) {
-            status = checkpoint_merge_config(t->resumed, &t->meta.config);
-        }
-        if (!status) {
-            t->meta.progress = checkpoint_meta(t->resumed)->progress;
-        }
-        free(path);
-    }
-    return status ? status : train_config_check(&t->meta.config);
-}
-
-struct train_subject trainer_subject(const struct trainer *t)
-{
-    return (struct train_subject){
-        .config = &t->meta.config,
-        .cluster = &t->nodes.cluster,
-        .channels = t->meta.channels,
-        .classes = t->meta.classes,
-        .counts = t->sets.counts[STN_SPLIT_TRAIN],
-        .samples = t->meta.train_samples,
-    };
-}
-
-// Node 0 looks.
-static enum stn_status plan_is_there(struct trainer *t, bool *there)
-{
-    const struct stn_train_config *config = &t->meta.config;
-    int32_t found = config->plan && (!config->plan_optional || access(config->plan, F_OK) == 0);
-    enum stn_status status = STN_OK;
-    if (t->nodes.size > 1) {
-        status = comm_broadcast(t->nodes.comm, COMM_CONTROL, 0, &found, sizeof(found));
-    }
-    *there = found;
-    return status;
-}
-
-// Where it may be left out, a plan that does not fit is forgotten.
-static enum stn_status check_plan(struct trainer *t)
-{
-    const struct stn_train_config *config = &t->meta.config;
-    const struct train_subject subject = trainer_subject(t);
-    char why[160];
-    if (!config->plan_optional) {
-        return train_plan_check(t->plan, &subject, config->plan);
-    }
-    if (!train_plan_fits(t->plan, &subject, why, sizeof(why))) {
-        if (t->nodes.rank == 0) {
-            stn_log(STN_LOG_INFO, "%s: %s; measuring anew", config->plan, why);
-        }
-        stn_plan_destroy(t->plan);
-        t->plan = NULL;
-    }
-    return STN_OK;
-}
-
-// A plan says what the user left open: micro-batch, batch, policy.
-static enum stn_status open_plan(struct trainer *t)
-{
-    struct stn_train_config *config = &t->meta.config;
-    config->data.image_size = stn_dataset_info(t->sets.public_set)->image_size;
-    bool there;
-    char *path = NULL;
-    enum stn_status status = plan_is_there(t, &there);
-    if (status || !there) {
-        return status;
-    }
-    status = train_nodes_share_file(&t->nodes, config->plan, &path);
-    if (!status) {
-        status = stn_plan_read(path, &t->plan);
-    }
-    free(path);
-    if (!status) {
-        status = check_plan(t);
-    }
-    if (status || !t->plan) {
-        return status;
-    }
-    config->micro_batch = t->plan->micro_batch;
-    config->batch = config->batch ? config->batch : t->plan->batch;
-    if (config->policy == STN_POLICY_DEFAULT) {
-        config->policy = t->plan->policy;
-    }
-    return STN_OK;
-}
-
-// The split may say the batch, the batch the micro-batch.
-static enum stn_status resolve_sizes(struct trainer *t, const struct stn_model_info *model)
-{
-    struct stn_train_config *config = &t->meta.config;
-    if (config->batch == 0 && !config->split) {
-        config->batch = STN_BATCH_USUAL;
-    }
-    if (config->micro_batch == 0) {
-        bool small = config->batch > 0 && config->batch < model->default_micro_batch;
-        config->micro_batch = small ? config->batch : model->default_micro_batch;
-    }
-    if (config->policy == STN_POLICY_DEFAULT) {
-        config->policy = STN_POLICY_BALANCED;
-    }
-    if (!config->split) {
-        return STN_OK;
-    }
-    int micro_batches = (config->batch + config->micro_batch - 1) / config->micro_batch;
-    enum stn_status status =
-        train_splits_parse(config->split, t->nodes.size, micro_batches, &t->splits);
-    if (!status && config->batch == 0) {
-        config->batch = train_splits_sum(&t->splits) * config->micro_batch;
-    }
-    return status;
-}
-
 // ---- data ---------------------------------------------------------------------------------------
 
 static enum stn_status check_same_data(const struct trainer *t)
@@ -364,8 +233,18 @@ static void plan_run(struct trainer *t)
     t->sgd = (struct optim_sgd){.momentum = (float)config->momentum,
                                 .weight_decay = (float)config->weight_decay,
                                 .nesterov = config->nesterov};
-    int64_t epoch_steps = (t->meta.train_samples + config->batch - 1) / config->batch;
-    t->steps_total = epoch_steps * config->epochs;
+    trainer_count_steps(t);
+}
+
+void trainer_count_steps(struct trainer *t)
+{
+    const struct stn_train_config *config = &t->meta.config;
+    const struct train_progress *progress = &t->meta.progress;
+    int64_t batch = config->batch, samples = t->meta.train_samples;
+    int64_t epoch_steps = (samples + batch - 1) / batch;
+    int64_t of_this_epoch = (progress->position + batch - 1) / batch;
+    t->steps_total =
+        progress->step + epoch_steps * (config->epochs - progress->epoch) - of_this_epoch;
     if (config->steps > 0 && config->steps < t->steps_total) {
         t->steps_total = config->steps;
     }
@@ -431,12 +310,12 @@ static enum stn_status open_engine(struct trainer *t, const struct stn_model_inf
 {
     const struct stn_model_shape shape = {stn_dataset_info(t->sets.public_set)->image_size,
                                           t->meta.channels, t->meta.classes};
-    enum stn_status status = train_nodes_agree(&t->nodes, open_plan(t));
+    enum stn_status status = train_nodes_agree(&t->nodes, trainer_open_plan(t));
     if (!status) {
         status = train_micro_batch_settle(&t->meta.config, shape, own_threads(t), &t->nodes);
     }
     if (!status) {
-        status = resolve_sizes(t, model);
+        status = trainer_resolve_sizes(t, model);
     }
     if (!status) {
         status = open_net(t, model);
@@ -460,7 +339,7 @@ static enum stn_status open_all(struct trainer *t, const struct stn_train_config
                                 const struct stn_train_observer *observer)
 {
     const struct stn_model_info *model = NULL;
-    enum stn_status status = settle_config(t, config);
+    enum stn_status status = trainer_settle_config(t, config);
     if (!status) {
         status = train_find_model(t->meta.config.net, &model);
     }
@@ -479,6 +358,10 @@ static enum stn_status open_all(struct trainer *t, const struct stn_train_config
         if (!status && t->nodes.rank == 0) {
             status = open_output(t);
         }
+        if (!status) {
+            status = emulate_interfere_open(t->meta.config.interfere, &t->nodes.cluster,
+                                            t->nodes.rank, &t->interfere);
+        }
         status = train_nodes_agree(&t->nodes, status);
     }
     if (!status) {
@@ -486,6 +369,9 @@ static enum stn_status open_all(struct trainer *t, const struct stn_train_config
     }
     if (!status) {
         status = train_nodes_agree(&t->nodes, open_feeds(t));
+    }
+    if (!status) {
+        status = train_nodes_agree(&t->nodes, trainer_open_adapt(t));
     }
     return status ? status : trainer_gather_nodes(t);
 }
@@ -500,11 +386,14 @@ enum stn_status trainer_open(struct comm *comm, const struct stn_train_config *c
 
 void trainer_close(struct trainer *t)
 {
+    emulate_interfere_close(t->interfere);
     free(t->best_path);
     free(t->last_path);
     train_feed_close(&t->validation);
     train_feed_close(&t->feed);
     exchange_destroy(t->exchange);
+    train_adapt_destroy(t->adapt);
+    train_vitals_close(&t->vitals);
     free(t->all);
     stn_plan_destroy(t->plan);
     train_splits_fini(&t->splits);

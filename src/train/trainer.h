@@ -4,18 +4,22 @@
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
 
+#include "emulate/interfere.h"
 #include "exchange/exchange.h"
 #include "optim/schedule.h"
 #include "optim/sgd.h"
 #include "stannis/train.h"
+#include "train/adapt.h"
 #include "train/checkpoint.h"
 #include "train/engine.h"
 #include "train/feed.h"
 #include "train/nodes.h"
 #include "train/plan.h"
 #include "train/profile.h"
+#include "train/run.h"
 #include "train/sets.h"
 #include "train/split.h"
+#include "train/vitals.h"
 
 struct trainer {
     struct train_nodes nodes;
@@ -32,6 +36,10 @@ struct trainer {
     struct train_splits splits;
     struct stn_plan *plan; // on node 0: what was planned from measurements; NULL: nothing was
     struct exchange *exchange;
+    struct train_vitals vitals; // with several nodes
+    struct train_adapt *adapt;  // on the first of several nodes
+    struct train_meter meter;
+    struct emulate_interfere *interfere;      // NULL: nothing is to disturb the run
     struct stn_train_node own;                // what this node did
     struct stn_train_node *all;               // [nodes]
     bool stop;                                // somebody asked to stop, and all nodes know
@@ -39,6 +47,7 @@ struct trainer {
                                               // all nodes but the first
     int loader_threads;
     int64_t steps_total; // of the whole run
+    int64_t lost;        // samples of epochs that ended early
 };
 
 // Every node of `comm` opens its own. It is to be closed whatever happens. The observer, which may be
@@ -87,9 +96,25 @@ STN_MUST_CHECK enum stn_status trainer_tune(struct trainer *t,
 // Initial weights, or the checkpoint's, and the optimizer's state.
 STN_MUST_CHECK enum stn_status trainer_set_weights(struct trainer *t);
 
+// Parts of opening that settle settings (trainer_settings.c). The config with the checkpoint's merged in, if
+// there is one; what a plan says of micro-batch, batch and policy where the user does not; the batch that
+// a split says, the micro-batch that the batch says.
+STN_MUST_CHECK enum stn_status trainer_settle_config(struct trainer *t,
+                                                     const struct stn_train_config *config);
+STN_MUST_CHECK enum stn_status trainer_open_plan(struct trainer *t);
+STN_MUST_CHECK enum stn_status trainer_resolve_sizes(struct trainer *t,
+                                                     const struct stn_model_info *model);
+
 // How this node reads a split of the data, for feeds of its own.
 struct train_feed_config trainer_feed_config(const struct trainer *t, enum stn_split split);
 struct train_subject trainer_subject(const struct trainer *t);
+
+// Who moves work, once the split and the feeds are there.
+STN_MUST_CHECK enum stn_status trainer_open_adapt(struct trainer *t);
+// Ends the epoch and goes on with another batch, as the verdict says.
+void trainer_end_epoch(struct trainer *t, const struct train_verdict *verdict);
+// Steps to the end of the run, from the progress and the batch.
+void trainer_count_steps(struct trainer *t);
 
 // What it keeps for each parameter beside the net.
 size_t trainer_state_bytes(const struct trainer *t);

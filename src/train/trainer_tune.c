@@ -79,22 +79,24 @@ static enum stn_status step_together(void *context, int micro_batches, struct tu
 {
     struct probe *probe = context;
     struct trainer *t = probe->trainer;
-    struct train_node_report own = {0}, all;
+    struct train_node_report own = {.vitals.step = hypertune_no_step};
+    const struct train_verdict *verdict;
     double begin = base_clock_seconds();
     exchange_begin(t->exchange);
     own.status = compute(probe, micro_batches, TRAINER_SEND, &own.totals);
     double computed = base_clock_seconds();
     enum stn_status status = exchange_finish(t->exchange);
     if (!status) {
-        status = train_nodes_sum(&t->nodes, &own, &all);
+        status = train_nodes_sum(&t->nodes, &own, NULL, NULL, &verdict);
     }
     if (status) {
         return status;
     }
     double exchanged = base_clock_seconds();
-    update(probe, all.totals.count);
+    update(probe, verdict->totals.count);
     double end = base_clock_seconds();
     *out = (struct tune_step){.compute_s = computed - begin + end - exchanged,
+                              .update_s = end - exchanged,
                               .wall_s = end - begin};
     return STN_OK;
 }

@@ -18,6 +18,7 @@
 
 struct tune_step {
     double compute_s; // until ready to exchange, and the update of the weights
+    double update_s;  // of which the latter
     double wall_s;    // from its beginning to the next one's
 };
 

@@ -79,12 +79,14 @@ static double exposed_of(const struct reduction_report *reports, int nodes, int 
 static void correct(struct train_node_profile *own, const struct tune_step *steps, int count,
                     int micro_batches)
 {
-    double compute[STEPS_MAX];
-    if (micro_batches == 0) {
-        return;
-    }
+    double compute[STEPS_MAX], update[STEPS_MAX];
     for (int s = 0; s < count; s++) {
         compute[s] = steps[s].compute_s;
+        update[s] = steps[s].update_s;
+    }
+    own->update_s = median(update, count);
+    if (micro_batches == 0) {
+        return;
     }
     double alone_s = plan_line_seconds(&own->line, micro_batches);
     double more_s = median(compute, count) - alone_s, most_s = correction_most * alone_s;
