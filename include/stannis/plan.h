@@ -27,6 +27,7 @@ struct stn_plan_node {
     double cpus; // what it may use: a quota, else its threads
     // A step of m micro-batches takes it fixed + each·m seconds, weight update included.
     double fixed_seconds, each_seconds;
+    double update_seconds;          // of the fixed ones: the weight update
     double fixed_error, each_error; // standard errors
     double noise;                   // relative scale of what the line leaves unexplained
     int samples, outliers;          // measured; of these left out

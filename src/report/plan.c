@@ -84,4 +84,12 @@ void report_plan_print(const struct stn_plan *plan, void (*line)(void *context, 
     }
     print_cluster(&to, plan);
     print_notes(&to, plan);
+    char line[LINE_BYTES];
+    struct report_text time;
+    snprintf(line, sizeof(line), "measured %s in %s",
+             plan->in_turn ? "in turn, as they ask for more CPUs than there are,"
+             : plan->nodes > 1 ? "at the same time, as they will train,"
+                               : "alone",
+             report_seconds(&time, plan->tuning_seconds));
+    to.line(to.context, line);
 }

@@ -132,6 +132,7 @@ static bool fill_nodes(const struct train_profile *profile, const int split[],
             .cpus = about->cpus,
             .fixed_seconds = node->curve.line.fixed_s,
             .each_seconds = node->curve.line.each_s,
+            .update_seconds = about->update_s,
             .fixed_error = about->fixed_error_s,
             .each_error = about->each_error_s,
             .noise = about->noise,
@@ -284,6 +285,7 @@ void train_plan_take(const struct stn_plan *plan, struct train_profile *profile)
         const struct stn_plan_node *node = &plan->node[i];
         struct train_node_profile *about = &profile->about[i];
         about->line = (struct plan_line){node->fixed_seconds, node->each_seconds};
+        about->update_s = node->update_seconds;
         about->fixed_error_s = node->fixed_error;
         about->each_error_s = node->each_error;
         about->noise = node->noise;

@@ -64,6 +64,7 @@ static const struct row node_rows[] = {
     NODE("cpus",          REAL,         cpus,          0),
     NODE("fixed_seconds", REAL,         fixed_seconds, 0),
     NODE("each_seconds",  REAL,         each_seconds,  0),
+    NODE("update_seconds", REAL,        update_seconds, 0),
     NODE("fixed_error",   REAL,         fixed_error,   0),
     NODE("each_error",    REAL,         each_error,    0),
     NODE("noise",         REAL,         noise,         0),

@@ -27,6 +27,21 @@ enum stn_status nodes_read(const struct nodes_options *options, struct cluster *
                           : cluster_load(options->cluster, out);
 }
 
+enum stn_status nodes_text(const struct nodes_options *options, char **out)
+{
+    *out = NULL;
+    if (!nodes_wanted(options)) {
+        return STN_OK;
+    }
+    struct cluster cluster;
+    enum stn_status status = nodes_read(options, &cluster);
+    if (status == STN_OK) {
+        status = cluster_format(&cluster, out);
+    }
+    cluster_fini(&cluster);
+    return status;
+}
+
 // The nodes' exit code as ours. Whoever failed has said why.
 static enum stn_status status_of(int exit_code)
 {
