@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/atomic_file.h"
+#include "base/atomic_file.h"
 #include "train/plan.h"
 
 static const char format_key[] = "stannis_plan", nodes_key[] = "nodes";
