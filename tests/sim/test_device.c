@@ -127,11 +127,11 @@ static void mistakes_are_refused(void **state)
                    "d.yaml:3: 'pwoer': unknown key; did you mean power?");
     assert_refused("devices:\n  - title: a\n", "d.yaml:2: name is missing");
     assert_refused("devices:\n  - name: a\n", "d.yaml:2: link is missing");
-    assert_refused("devices:\n  - name: a\n    link: {latency_s: 1}\n",
+    assert_refused("devices:\n  - name: a\n    link: {latency_s: 1}\n" NETS,
                    "d.yaml:3: link: bytes_per_s is missing, as bytes_per_s: 117e6");
-    assert_refused("devices:\n  - name: a\n    link: {bytes_per_s: -1}\n",
+    assert_refused("devices:\n  - name: a\n    link: {bytes_per_s: -1}\n" NETS,
                    "d.yaml:3: bytes_per_s: '-1': expected bytes a second as 117e6");
-    assert_refused("devices:\n  - name: a\n    link: {bytes_per_s: 1, through_host: maybe}\n",
+    assert_refused("devices:\n  - name: a\n    link: {bytes_per_s: 1, through_host: maybe}\n" NETS,
                    "d.yaml:3: through_host: 'maybe': expected true or false");
     assert_refused("devices:\n  - name: a\n" LINK, "d.yaml:2: networks is missing");
     assert_refused("devices:\n  - name: a\n" LINK "    networks: []\n",
