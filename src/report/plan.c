@@ -74,6 +74,18 @@ static void print_notes(const struct printer *to, const struct stn_plan *plan)
     }
 }
 
+static void print_effort(const struct printer *to, const struct stn_plan *plan)
+{
+    const char *how = plan->in_turn     ? "in turn, as they ask for more CPUs than there are,"
+                      : plan->nodes > 1 ? "at the same time, as they will train,"
+                                        : "alone";
+    struct report_text time;
+    char line[LINE_BYTES];
+    snprintf(line, sizeof(line), "measured %s in %s", how,
+             report_seconds(&time, plan->tuning_seconds));
+    to->line(to->context, line);
+}
+
 void report_plan_print(const struct stn_plan *plan, void (*line)(void *context, const char *text),
                        void *context)
 {
@@ -84,12 +96,5 @@ void report_plan_print(const struct stn_plan *plan, void (*line)(void *context, 
     }
     print_cluster(&to, plan);
     print_notes(&to, plan);
-    char line[LINE_BYTES];
-    struct report_text time;
-    snprintf(line, sizeof(line), "measured %s in %s",
-             plan->in_turn ? "in turn, as they ask for more CPUs than there are,"
-             : plan->nodes > 1 ? "at the same time, as they will train,"
-                               : "alone",
-             report_seconds(&time, plan->tuning_seconds));
-    to.line(to.context, line);
+    print_effort(&to, plan);
 }

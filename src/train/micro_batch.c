@@ -7,6 +7,7 @@
 #include "train/bench.h"
 #include "train/engine.h"
 #include "train/memory.h"
+#include "train/nodes.h"
 
 // With BatchNorm smaller ones are faster still, but their statistics are poorer.
 enum { SMALLEST = 4, SMALLEST_WITH_BATCHNORM = 16 };

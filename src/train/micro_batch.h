@@ -4,7 +4,8 @@
 #define TRAIN_MICRO_BATCH_H
 
 #include "stannis/train.h"
-#include "train/nodes.h"
+
+struct train_nodes;
 
 // Trains a few made-up micro-batches of each candidate that fits the memory and divides `batch` (0: any
 // does). Networks with BatchNorm try no less than its statistics need. config->micro_batch is not read.

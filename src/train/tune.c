@@ -16,11 +16,13 @@ const struct tune_config tune_defaults = {
             .samples_least = 3,
             .samples_most = 24},
     .sample_s = 0.25, // a dozen periods of an emulated share
-    .budget_s = 4.0,
+    .budget_s = 3.0,
     .retries = 1,
 };
 
 static const double round_least_s = 0.5, round_most_s = 10.0;
+// Measuring that is not done after so many times what it should take is disturbed.
+static const double patience = 2.5;
 
 // ---- one node -----------------------------------------------------------------------------------
 
@@ -36,6 +38,7 @@ struct tuner {
     struct plan_fit_options options; // as suits this node's speed
     struct plan_sample samples[PLAN_FIT_SAMPLES_MAX];
     int count, taken; // since the last beginning, in all
+    double spent_s;   // since the last beginning
     struct plan_fit fit, best;
     int retries;
     double longest_s;
@@ -93,12 +96,15 @@ static enum stn_status get_ready(struct tuner *tuner)
 }
 
 // Disturbed measurements are thrown away and done again; of two disturbed lines the calmer one stays.
-static void sample_note(struct tuner *tuner, int micro_batches, double seconds)
+static void sample_note(struct tuner *tuner, struct plan_sample sample, double spent_s)
 {
-    tuner->samples[tuner->count++] = (struct plan_sample){micro_batches, seconds};
+    tuner->samples[tuner->count++] = sample;
     tuner->taken++;
+    tuner->spent_s += spent_s;
     plan_fit_samples(tuner->samples, tuner->count, &tuner->options, &tuner->fit);
-    if (tuner->fit.verdict == PLAN_FIT_MORE) {
+    bool late = tuner->spent_s > patience * tuner->config->budget_s &&
+                tuner->count >= 2 * tuner->options.samples_least;
+    if (tuner->fit.verdict == PLAN_FIT_MORE && !late) {
         return;
     }
     bool sure = tuner->fit.verdict == PLAN_FIT_GOOD;
@@ -109,6 +115,7 @@ static void sample_note(struct tuner *tuner, int micro_batches, double seconds)
     if (!tuner->done) {
         tuner->retries--;
         tuner->count = 0;
+        tuner->spent_s = 0.0;
         plan_fit_samples(NULL, 0, &tuner->options, &tuner->fit);
     }
 }
@@ -128,7 +135,7 @@ static enum stn_status take_part(struct tuner *tuner, double round_s)
         status = sample_take(tuner, micro_batches, &seconds, &spent);
         last = spent - before;
         if (!status && !tuner->done) {
-            sample_note(tuner, micro_batches, seconds);
+            sample_note(tuner, (struct plan_sample){micro_batches, seconds}, last);
         }
     } while (!status && spent + 0.5 * last < round_s);
     return status;
