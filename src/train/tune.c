@@ -15,7 +15,7 @@ const struct tune_config tune_defaults = {
             .outliers = 0.25,
             .samples_least = 3,
             .samples_most = 24},
-    .sample_s = 0.25, // a dozen periods of an emulated share
+    .sample_s = 0.4, // twenty periods of an emulated share: the last one is all or nothing
     .budget_s = 3.0,
     .retries = 1,
 };

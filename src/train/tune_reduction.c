@@ -97,7 +97,11 @@ static void correct(struct train_node_profile *own, const struct tune_step *step
         }
         more_s = copysign(most_s, more_s);
     }
-    own->line.fixed_s = fmax(0.0, own->line.fixed_s + more_s);
+    own->line.fixed_s += more_s;
+    if (own->line.fixed_s < 0.0) {
+        own->line.each_s += own->line.fixed_s / micro_batches;
+        own->line.fixed_s = 0.0;
+    }
 }
 
 enum stn_status tune_reduction(const struct tune_config *config, const int split[], double step_s,
