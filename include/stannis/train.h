@@ -92,6 +92,8 @@ struct stn_train_config {
     enum stn_wire wire;
     bool overlap;   // gradients leave while the last micro-batch is still computed
     double timeout; // seconds of silence after which a node counts as lost
+    // "NODE@FROM-TO:LOAD[,…]": other programs on nodes while these steps run (emulate/schedule.h); or NULL
+    const char *interfere;
     // Polled between steps; true: save and return ERR_INTERRUPTED. NULL: never.
     bool (*stop_requested)(void *context);
     void *stop_context;

@@ -52,11 +52,11 @@ static enum stn_status accumulate(struct trainer *t, const struct train_feed_ste
 {
     int64_t begin = base_clock_ns();
     int micro_batches = step->share.micro_batches;
-    enum stn_status status = STN_OK;
     if (t->vitals.is_open) {
         train_vitals_begin(&t->vitals, data_seconds(t));
     }
     exchange_begin(t->exchange);
+    enum stn_status status = emulate_interfere_step(t->interfere, t->meta.progress.step + 1);
     for (int k = 0; k < micro_batches && !status; k++) {
         status = train_micro_batch(t, k == micro_batches - 1, totals);
     }

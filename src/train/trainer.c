@@ -387,6 +387,10 @@ static enum stn_status open_all(struct trainer *t, const struct stn_train_config
         if (!status && t->nodes.rank == 0) {
             status = open_output(t);
         }
+        if (!status) {
+            status = emulate_interfere_open(t->meta.config.interfere, &t->nodes.cluster,
+                                            t->nodes.rank, &t->interfere);
+        }
         status = train_nodes_agree(&t->nodes, status);
     }
     if (!status) {
@@ -405,6 +409,7 @@ enum stn_status trainer_open(struct comm *comm, const struct stn_train_config *c
 
 void trainer_close(struct trainer *t)
 {
+    emulate_interfere_close(t->interfere);
     free(t->best_path);
     free(t->last_path);
     train_feed_close(&t->validation);

@@ -4,6 +4,7 @@
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
 
+#include "emulate/interfere.h"
 #include "exchange/exchange.h"
 #include "optim/schedule.h"
 #include "optim/sgd.h"
@@ -36,6 +37,7 @@ struct trainer {
     struct train_vitals vitals; // with several nodes
     struct train_adapt *adapt;  // on the first of several nodes
     struct train_meter meter;
+    struct emulate_interfere *interfere;      // NULL: nothing is to disturb the run
     struct stn_train_node own;                // what this node did
     struct stn_train_node *all;               // [nodes]
     bool stop;                                // somebody asked to stop, and all nodes know

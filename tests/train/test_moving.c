@@ -6,6 +6,7 @@
 
 #include "cluster_run.h"
 #include "cmocka_all.h"
+#include "hypertune/report.h"
 #include "small_run.h"
 #include "support.h"
 

@@ -12,6 +12,7 @@
 
 #include "cluster/cluster.h"
 #include "comm/comm.h"
+#include "emulate/schedule.h"
 #include "nodes.h"
 #include "report/events.h"
 #include "report/fanout.h"
@@ -138,6 +139,11 @@ static const struct base_option options[] = {
         NO_LIMITS),
     ROW("timeout", REAL, config.timeout, "SECONDS",
         "a node that is silent for so long is lost, and the run ends", 1, 86400, NULL),
+    ROW("interfere", TEXT, config.interfere, "LIST",
+        "NODE@FROM-TO:LOAD[,…]: from step FROM to step TO other programs run in this node's share, "
+        "gzip*K or busy*K of them. Beside T computing threads K take K/(K+T) of a confined share: "
+        "with one thread busy*1 takes a half, busy*3 three quarters",
+        NO_LIMITS),
     ROW("ssh", TEXT, nodes.ssh, "COMMAND", "what reaches other hosts instead of ssh", NO_LIMITS),
     ROW("dry-run", FLAG, nodes.dry_run, NULL, "print the mpirun line and do nothing", NO_LIMITS),
 
@@ -343,11 +349,23 @@ static enum stn_status check_subject(const struct stn_train_config *config)
     return status == STN_OK && config->net ? verb_check_net(config->net) : status;
 }
 
+// Said before any node is started; whether there are such nodes is theirs to say.
+static enum stn_status check_interfere(const char *text)
+{
+    struct emulate_schedule schedule = {0};
+    enum stn_status status = text ? emulate_schedule_parse(text, &schedule) : STN_OK;
+    emulate_schedule_fini(&schedule);
+    return status;
+}
+
 static enum stn_status check_options(struct train_options *o, struct places *places)
 {
     enum stn_status status = check_subject(&o->config);
     if (status == STN_OK && o->nodes.dry_run && !nodes_wanted(&o->nodes)) {
         status = stn_fail(STN_ERR_INVALID, "--dry-run needs --emulate, --hosts or --cluster");
+    }
+    if (status == STN_OK) {
+        status = check_interfere(o->config.interfere);
     }
     if (status == STN_OK && o->leads) {
         status = o->config.resume ? settle_resume(o, places) : check_out_dir(o);
