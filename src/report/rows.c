@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/rows.h"
 
-#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "report/format.h"
 
@@ -132,11 +131,13 @@ static void put_row(const struct report_rows *rows, const struct row *row, struc
     snprintf(share, sizeof(share), "%d (%d)", row->micro_batches, batch);
     report_put(w, "%s%*s%s", colour && row->slow ? "\033[0m" : "", SHARE - 1, share, row->mark);
     if (rows->speed) {
-        report_put(w, "%*s%*s", GAP, "", rows->speed, report_speed(&speed, row->speed));
+        report_put(w, "%*s%*s", GAP, "", rows->speed,
+                   row->speed > 0 ? report_speed(&speed, row->speed) : "-");
     }
     if (rows->bar) {
         report_put(w, "%*s", GAP, "");
-        report_put_bar(w, row->busy, rows->bar,
+        double halves = round(row->busy * 2 * rows->bar);
+        report_put_bar(w, halves / (2 * rows->bar), rows->bar,
                        !colour     ? 0
                        : row->slow ? YELLOW
                                    : GREEN,
@@ -144,8 +145,8 @@ static void put_row(const struct report_rows *rows, const struct row *row, struc
         report_put(w, " %3.0f %%", 100 * row->busy);
     }
     if (rows->slower && row->slowdown >= slower_least) {
-        report_put(w, "%*s%s%4.1f ×%s", GAP, "", colour ? "\033[33m" : "", row->slowdown,
-                   colour ? "\033[0m" : "");
+        report_put(w, "%*s%s%4.1f %s%s", GAP, "", colour ? "\033[33m" : "", row->slowdown,
+                   rows->utf8 ? "×" : "x", colour ? "\033[0m" : "");
     } else if (rows->slower && rows->news && *row->news) {
         report_put(w, "%*s", GAP + rows->slower, "");
     }
