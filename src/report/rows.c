@@ -7,7 +7,7 @@
 #include "report/format.h"
 
 enum { INDENT = 2, GAP = 2, NAME_MIN = 8, NAME_MAX = 16, SHARE = 11, SPEED = 7, SLOWER = 6 };
-enum { BAR_MIN = 8, BAR_MAX = 24, PERCENT = 6, NEWS_MIN = 13, NEWS_WANTED = 46 };
+enum { BAR_MIN = 8, BAR_MAX = 24, PERCENT = 6, NEWS_MIN = 13, NEWS_WANTED = 50 };
 enum { GREEN = 32, YELLOW = 33 };
 static const int64_t fresh_steps = 5; // a move is marked that long
 static const double slower_least = 1.1;

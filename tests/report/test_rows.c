@@ -83,12 +83,12 @@ static void a_wide_window_shows_all(void **state)
     slow_down();
     assert_rows(
         120, 10, true,
-        "  node         share     img/s  computing                       slower  last change\n"
-        "  host      13 (208)▲      192  ━━━━━━━━━━━━━━━━━━━━━───  87 %          +1 at step 41\n"
-        "  csd.0       5 (80)▲     64.0  ━━━━━━━━━━━━━━━━━━━━━━━━ 100 %          +1 at step 41\n"
-        "  csd.1       2 (32)▼     32.0  ━━━━━━━━━━━━━━━━━━━─────  80 %   2.0 ×  -2 at step 41: "
+        "  node         share     img/s  computing                     slower  last change\n"
+        "  host      13 (208)▲      192  ━━━━━━━━━━━━━━━━━━━───  87 %          +1 at step 41\n"
+        "  csd.0       5 (80)▲     64.0  ━━━━━━━━━━━━━━━━━━━━━━ 100 %          +1 at step 41\n"
+        "  csd.1       2 (32)▼     32.0  ━━━━━━━━━━━━━━━━━╸────  80 %   2.0 ×  -2 at step 41: "
         "another process in its share\n"
-        "  csd.2       4 (64)      64.0  ━━━━━━━━━━━━━━━━━━━─────  80 %\n");
+        "  csd.2       4 (64)      64.0  ━━━━━━━━━━━━━━━━━╸────  80 %\n");
 }
 
 static void eighty_columns(void **state)
