@@ -31,11 +31,32 @@ enum stn_policy {
     STN_POLICY_STANNIS,
     STN_POLICY_HYPERTUNE,
 };
+// Policy hypertune: how a node's new batch is found; see hypertune/paper.h.
+enum stn_rebatch { STN_REBATCH_INTERPOLATE, STN_REBATCH_INVERSE, STN_REBATCH_CPU };
+enum stn_lr_scale { STN_LR_SCALE_NONE, STN_LR_SCALE_LINEAR };
 // How gradients travel.
 enum stn_wire { STN_WIRE_FP32, STN_WIRE_FP16 };
 
 // The fastest of 4, 8, 16 and 32 (with BatchNorm of 16 and 32) that fits, measured before the start.
 enum { STN_MICRO_BATCH_AUTO = -1, STN_MICRO_BATCH_MOST = 32, STN_MICRO_BATCH_TRIALS = 4 };
+
+// When work is moved: hypertune/decide.h and detect.h, and for policy hypertune paper.h, say more.
+struct stn_adapt_options {
+    // balanced
+    double evidence;     // in deviations of a node's noise that adds up to "its speed changed"
+    double noise;        // relative: smaller changes of a node's time are never looked at
+    double move_cost;    // steps' worth of time that moving work costs
+    double move_horizon; // steps that a new split is expected to last at most
+    int64_t probe_steps; // a node without work is asked again after so many
+    double probe_budget; // of the run's time that asking one node may cost
+    // hypertune
+    enum stn_rebatch rebatch;
+    enum stn_lr_scale lr_scale; // whether the learning rate follows the global batch
+    double decline_weight;      // of speed in the decline index; the rest is the epoch's progress
+    double decline_margin;      // of the index
+    int decline_steps;          // in a row
+    double batch_range;         // of a node's batch, relative to the first one
+};
 
 struct stn_train_config {
     const char *net;
@@ -60,16 +81,19 @@ struct stn_train_config {
     const char *resume;       // a checkpoint to continue, or NULL
     int64_t checkpoint_steps; // save last.safetensors this often too; 0: at epoch ends only
     // ---- several nodes: this program was started once for each, by mpirun, srun or our launcher
-    const char *cluster; // text of a cluster file; NULL: nodes are called after their hosts
-    const char *split;   // micro-batches of a step for each node, "12,4,4,4"; several such, with
-                         // ';' between, take turns; NULL: as the policy says
-    enum stn_policy policy;
+    const char *cluster;    // text of a cluster file; NULL: nodes are called after their hosts
+    const char *split;      // micro-batches of a step for each node, "12,4,4,4"; several such, with
+                            // ';' between, take turns; NULL: as the policy says
+    enum stn_policy policy; // balanced and hypertune move work, unless there is a `split`
+    struct stn_adapt_options adapt;
     const char *private_dirs; // "NODE=DIR[,NODE=DIR…]": data that only this node may read; or NULL
     enum stn_fill fill;
     const char *class_list; // a file of class names, one a line; NULL: the public data's classes
     enum stn_wire wire;
     bool overlap;   // gradients leave while the last micro-batch is still computed
     double timeout; // seconds of silence after which a node counts as lost
+    // "NODE@FROM-TO:LOAD[,…]": other programs on nodes while these steps run (emulate/schedule.h); or NULL
+    const char *interfere;
     // Polled between steps; true: save and return ERR_INTERRUPTED. NULL: never.
     bool (*stop_requested)(void *context);
     void *stop_context;
@@ -142,6 +166,7 @@ struct stn_train_change {
         STN_CHANGE_SPLIT,     // work moved: `before` and `after`
         STN_CHANGE_SLOWED,    // a node did
         STN_CHANGE_RECOVERED, // it is as fast as before again
+        STN_CHANGE_LASTING,   // the run ends, and it is still slow
     } kind;
     int64_t step;
     int node;                  // which; of a moved split: whose speed had changed, or −1
@@ -149,8 +174,11 @@ struct stn_train_change {
     double gain;               // of a split: predicted, of the step's time
     const char *cause;         // of a slow node: why, in words
     double slowdown;           // of a slow node, at the worst
-    int64_t since_step;
-    double cost_seconds; // of a node that recovered: by which all steps were longer
+    int64_t since_step;        // it was slow from this step on
+    double cost_seconds;       // of a node that recovered or not: by which all steps were longer
+    // Policy hypertune: a moved split ends the epoch.
+    int batch;            // B from now on
+    int64_t lost_samples; // of the epoch, that nobody trained
 };
 
 struct stn_train_epoch {
@@ -185,6 +213,7 @@ struct stn_train_result {
     double loss, accuracy;    // last training epoch's loss, last validation accuracy
     double best_accuracy;
     int64_t skipped; // bad samples left out
+    int64_t lost;    // samples of epochs that policy hypertune ended early
     int threads;
 };
 
