@@ -81,10 +81,10 @@ struct stn_train_config {
     const char *resume;       // a checkpoint to continue, or NULL
     int64_t checkpoint_steps; // save last.safetensors this often too; 0: at epoch ends only
     // ---- several nodes: this program was started once for each, by mpirun, srun or our launcher
-    const char *cluster; // text of a cluster file; NULL: nodes are called after their hosts
-    const char *split;   // micro-batches of a step for each node, "12,4,4,4"; several such, with
-                         // ';' between, take turns; NULL: as the policy says
-    enum stn_policy policy;          // balanced and hypertune move work, unless there is a `split`
+    const char *cluster;    // text of a cluster file; NULL: nodes are called after their hosts
+    const char *split;      // micro-batches of a step for each node, "12,4,4,4"; several such, with
+                            // ';' between, take turns; NULL: as the policy says
+    enum stn_policy policy; // balanced and hypertune move work, unless there is a `split`
     struct stn_adapt_options adapt;
     const char *private_dirs; // "NODE=DIR[,NODE=DIR…]": data that only this node may read; or NULL
     enum stn_fill fill;
@@ -92,6 +92,8 @@ struct stn_train_config {
     enum stn_wire wire;
     bool overlap;   // gradients leave while the last micro-batch is still computed
     double timeout; // seconds of silence after which a node counts as lost
+    // "NODE@FROM-TO:LOAD[,…]": other programs on nodes while these steps run (emulate/schedule.h); or NULL
+    const char *interfere;
     // Polled between steps; true: save and return ERR_INTERRUPTED. NULL: never.
     bool (*stop_requested)(void *context);
     void *stop_context;
@@ -173,7 +175,7 @@ struct stn_train_change {
     const char *cause;         // of a slow node: why, in words
     double slowdown;           // of a slow node, at the worst
     int64_t since_step;        // it was slow from this step on
-    double cost_seconds; // of a node that recovered or not: by which all steps were longer
+    double cost_seconds;       // of a node that recovered or not: by which all steps were longer
     // Policy hypertune: a moved split ends the epoch.
     int batch;            // B from now on
     int64_t lost_samples; // of the epoch, that nobody trained

@@ -5,6 +5,29 @@
 #include <math.h>
 #include <string.h>
 
+#include "hypertune/decide.h"
+#include "hypertune/paper.h"
+
+static struct stn_adapt_options adapt_defaults(void)
+{
+    const struct hypertune_decide_options decide = hypertune_decide_defaults();
+    const struct hypertune_paper_options paper = hypertune_paper_defaults();
+    return (struct stn_adapt_options){
+        .evidence = decide.detect.evidence_needed,
+        .noise = decide.detect.noise_least,
+        .move_cost = decide.cost_steps,
+        .move_horizon = decide.horizon_most,
+        .probe_steps = decide.probe.first_steps,
+        .probe_budget = decide.probe.budget,
+        .rebatch = STN_REBATCH_INTERPOLATE,
+        .lr_scale = STN_LR_SCALE_NONE,
+        .decline_weight = paper.speed_weight,
+        .decline_margin = paper.margin,
+        .decline_steps = paper.flags,
+        .batch_range = paper.range_high - 1.0,
+    };
+}
+
 struct stn_train_config stn_train_defaults(void)
 {
     return (struct stn_train_config){
@@ -24,6 +47,7 @@ struct stn_train_config stn_train_defaults(void)
         .seed = 1,
         .overlap = true,
         .timeout = 30.0,
+        .adapt = adapt_defaults(),
     };
 }
 
@@ -75,6 +99,8 @@ static enum stn_status check_wholes(const struct stn_train_config *c)
         {"--threads", c->threads, 0, 1024},
         {"--loader-threads", c->loader_threads, 0, 1024},
         {"--checkpoint-steps", c->checkpoint_steps, 0, many},
+        {"--probe-steps", c->adapt.probe_steps, 1, many},
+        {"--decline-steps", c->adapt.decline_steps, 1, 1000},
         {"--schedule", (int64_t)c->schedule, STN_SCHEDULE_CONSTANT, STN_SCHEDULE_COSINE},
         {"--augment", (int64_t)c->augment, STN_AUGMENT_NONE, STN_AUGMENT_FULL},
     };
@@ -97,6 +123,14 @@ static enum stn_status check_reals(const struct stn_train_config *c)
         {"--lr-gamma", c->lr_gamma, 0.0, INFINITY},
         {"--lr-step-epochs", c->lr_step_epochs, 0.0, INFINITY},
         {"--label-smoothing", c->label_smoothing, 0.0, 1.0},
+        {"--evidence", c->adapt.evidence, 1.0, INFINITY},
+        {"--noise", c->adapt.noise, 1e-6, 1.0},
+        {"--move-cost", c->adapt.move_cost, 0.0, INFINITY},
+        {"--move-horizon", c->adapt.move_horizon, 1.0, INFINITY},
+        {"--probe-budget", c->adapt.probe_budget, 1e-6, INFINITY},
+        {"--decline-weight", c->adapt.decline_weight, 0.0, 1.0 + 1e-9},
+        {"--decline-margin", c->adapt.decline_margin, 0.0, INFINITY},
+        {"--batch-range", c->adapt.batch_range, 0.0, 1.0},
     };
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
         enum stn_status status = check_real(&limits[i]);

@@ -5,11 +5,20 @@
 #define TRAIN_RUN_H
 
 #include "comm/comm.h"
+#include "hypertune/report.h"
 #include "stannis/train.h"
 
+// Whoever wants to say what a node has measured: called with its report before that is sent.
+struct train_meter {
+    void (*alter)(void *context, int node, struct hypertune_report *report);
+    void *context;
+};
+
+// `observer` and `meter` may be NULL.
 STN_MUST_CHECK enum stn_status train_run_on(struct comm *comm,
                                             const struct stn_train_config *config,
                                             const struct stn_train_observer *observer,
+                                            const struct train_meter *meter,
                                             struct stn_train_result *out);
 
 #endif

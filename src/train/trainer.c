@@ -271,8 +271,18 @@ static void plan_run(struct trainer *t)
     t->sgd = (struct optim_sgd){.momentum = (float)config->momentum,
                                 .weight_decay = (float)config->weight_decay,
                                 .nesterov = config->nesterov};
-    int64_t epoch_steps = (t->meta.train_samples + config->batch - 1) / config->batch;
-    t->steps_total = epoch_steps * config->epochs;
+    trainer_count_steps(t);
+}
+
+void trainer_count_steps(struct trainer *t)
+{
+    const struct stn_train_config *config = &t->meta.config;
+    const struct train_progress *progress = &t->meta.progress;
+    int64_t batch = config->batch, samples = t->meta.train_samples;
+    int64_t epoch_steps = (samples + batch - 1) / batch;
+    int64_t of_this_epoch = (progress->position + batch - 1) / batch;
+    t->steps_total =
+        progress->step + epoch_steps * (config->epochs - progress->epoch) - of_this_epoch;
     if (config->steps > 0 && config->steps < t->steps_total) {
         t->steps_total = config->steps;
     }
@@ -377,7 +387,14 @@ static enum stn_status open_all(struct trainer *t, const struct stn_train_config
         if (!status && t->nodes.rank == 0) {
             status = open_output(t);
         }
+        if (!status) {
+            status = emulate_interfere_open(t->meta.config.interfere, &t->nodes.cluster,
+                                            t->nodes.rank, &t->interfere);
+        }
         status = train_nodes_agree(&t->nodes, status);
+    }
+    if (!status) {
+        status = train_nodes_agree(&t->nodes, trainer_open_adapt(t));
     }
     return status ? status : trainer_gather_nodes(t);
 }
@@ -392,11 +409,14 @@ enum stn_status trainer_open(struct comm *comm, const struct stn_train_config *c
 
 void trainer_close(struct trainer *t)
 {
+    emulate_interfere_close(t->interfere);
     free(t->best_path);
     free(t->last_path);
     train_feed_close(&t->validation);
     train_feed_close(&t->feed);
     exchange_destroy(t->exchange);
+    train_adapt_destroy(t->adapt);
+    train_vitals_close(&t->vitals);
     free(t->all);
     train_splits_fini(&t->splits);
     train_profile_fini(&t->profile);

@@ -4,17 +4,21 @@
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
 
+#include "emulate/interfere.h"
 #include "exchange/exchange.h"
 #include "optim/schedule.h"
 #include "optim/sgd.h"
 #include "stannis/train.h"
+#include "train/adapt.h"
 #include "train/checkpoint.h"
 #include "train/engine.h"
 #include "train/feed.h"
 #include "train/nodes.h"
 #include "train/profile.h"
+#include "train/run.h"
 #include "train/sets.h"
 #include "train/split.h"
+#include "train/vitals.h"
 
 struct trainer {
     struct train_nodes nodes;
@@ -30,6 +34,10 @@ struct trainer {
     struct train_profile profile;
     struct train_splits splits;
     struct exchange *exchange;
+    struct train_vitals vitals; // with several nodes
+    struct train_adapt *adapt;  // on the first of several nodes
+    struct train_meter meter;
+    struct emulate_interfere *interfere;      // NULL: nothing is to disturb the run
     struct stn_train_node own;                // what this node did
     struct stn_train_node *all;               // [nodes]
     bool stop;                                // somebody asked to stop, and all nodes know
@@ -37,6 +45,7 @@ struct trainer {
                                               // all nodes but the first
     int loader_threads;
     int64_t steps_total; // of the whole run
+    int64_t lost;        // samples of epochs that ended early
 };
 
 // Every node of `comm` opens its own. It is to be closed whatever happens.
@@ -60,6 +69,13 @@ STN_MUST_CHECK enum stn_status train_step(struct trainer *t, struct train_step *
 // the split and who adds up which gradients.
 STN_MUST_CHECK enum stn_status trainer_check_identity(struct trainer *t);
 STN_MUST_CHECK enum stn_status trainer_open_exchange(struct trainer *t);
+
+// Who moves work, once the split and the feeds are there.
+STN_MUST_CHECK enum stn_status trainer_open_adapt(struct trainer *t);
+// Ends the epoch and goes on with another batch, as the verdict says.
+void trainer_end_epoch(struct trainer *t, const struct train_verdict *verdict);
+// Steps to the end of the run, from the progress and the batch.
+void trainer_count_steps(struct trainer *t);
 
 // What it keeps for each parameter beside the net.
 size_t trainer_state_bytes(const struct trainer *t);

@@ -93,6 +93,59 @@ enum stn_status trainer_open_exchange(struct trainer *t)
     return status;
 }
 
+// Private data bind micro-batches to their node.
+static void find_floors(const struct trainer *t, int *floors)
+{
+    int batch = t->meta.config.batch;
+    int64_t steps = (t->feed.samples + batch - 1) / batch;
+    for (int i = 0; i < t->nodes.size; i++) {
+        floors[i] = plan_node_floor(t->sets.counts[STN_SPLIT_TRAIN][1 + i], steps,
+                                    t->meta.config.micro_batch);
+    }
+}
+
+enum stn_status trainer_open_adapt(struct trainer *t)
+{
+    const struct stn_train_config *config = &t->meta.config;
+    if (t->nodes.size == 1) {
+        return STN_OK;
+    }
+    train_vitals_open(&t->vitals);
+    if (t->nodes.rank > 0) {
+        return STN_OK;
+    }
+    int *floors = calloc((size_t)t->nodes.size, sizeof(*floors));
+    if (!floors) {
+        return stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", t->nodes.size);
+    }
+    find_floors(t, floors);
+    const struct train_adapt_config adapt = {
+        .profile = &t->profile,
+        .first = train_feed_split_at(&t->feed, t->meta.progress.step),
+        .floors = floors,
+        .policy = config->policy,
+        .fixed = config->split != NULL,
+        .options = config->adapt,
+        .lr = config->lr,
+    };
+    enum stn_status status = train_adapt_create(&adapt, &t->adapt);
+    free(floors);
+    return status;
+}
+
+void trainer_end_epoch(struct trainer *t, const struct train_verdict *verdict)
+{
+    struct train_progress *progress = &t->meta.progress;
+    int64_t lost = t->feed.samples - progress->position;
+    t->lost += lost;
+    progress->samples_seen += lost; // schedules go on as if they had been
+    progress->position = t->feed.samples;
+    t->meta.config.batch = verdict->batch;
+    t->meta.config.lr = t->schedule.base = verdict->lr;
+    train_feed_rebatch(&t->feed, verdict->split, verdict->batch, progress->epoch + 1);
+    trainer_count_steps(t);
+}
+
 enum stn_status trainer_gather_nodes(struct trainer *t)
 {
     struct comm_traffic traffic = comm_traffic(t->nodes.comm);
@@ -108,7 +161,7 @@ enum stn_status trainer_gather_nodes(struct trainer *t)
     }
     enum stn_status status =
         comm_gather(t->nodes.comm, COMM_CONTROL, 0, &t->own, sizeof(t->own), t->all);
-    const int *split = train_splits_at(&t->splits, t->meta.progress.step);
+    const int *split = train_feed_split_at(&t->feed, t->meta.progress.step);
     for (int i = 0; i < t->nodes.size; i++) {
         t->all[i].name = t->nodes.cluster.nodes[i].name; // a pointer of that node's otherwise
         t->all[i].micro_batches = split[i];

@@ -22,7 +22,7 @@ struct node {
 static void *node_run(void *context)
 {
     struct node *node = context;
-    node->status = train_run_on(node->comm, &node->config, &node->observer, &node->result);
+    node->status = train_run_on(node->comm, &node->config, &node->observer, NULL, &node->result);
     comm_close(node->comm); // the nodes leave together
     return NULL;
 }

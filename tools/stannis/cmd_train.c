@@ -12,6 +12,7 @@
 
 #include "cluster/cluster.h"
 #include "comm/comm.h"
+#include "emulate/schedule.h"
 #include "nodes.h"
 #include "report/events.h"
 #include "report/fanout.h"
@@ -30,7 +31,7 @@ static const char default_out[] = "run";
 struct train_options {
     struct stn_train_config config;
     struct nodes_options nodes;
-    int schedule, augment, progress, fill, wire, policy;
+    int schedule, augment, progress, fill, wire, policy, rebatch, lr_scale;
     const char *report, *events;
     bool overwrite;
     bool stop_announced;
@@ -113,8 +114,10 @@ static const struct base_option options[] = {
         "micro-batches of a step for each node, as 12,4,4,4; by default as the policy says. "
         "Several splits, with ';' between, take turns",
         NO_LIMITS),
-    ROW("policy", CHOICE, policy, NULL, "who computes how much of a step", 0, 0,
-        report_policy_names),
+    ROW("policy", CHOICE, policy, NULL,
+        "who computes how much of a step; balanced and hypertune move work while training, unless "
+        "there is a --split",
+        0, 0, report_policy_names),
     ROW("private", TEXT, config.private_dirs, "LIST",
         "NODE=DIR[,NODE=DIR…]: class folders that only this node reads; nothing of them is sent",
         NO_LIMITS),
@@ -136,8 +139,46 @@ static const struct base_option options[] = {
         NO_LIMITS),
     ROW("timeout", REAL, config.timeout, "SECONDS",
         "a node that is silent for so long is lost, and the run ends", 1, 86400, NULL),
+    ROW("interfere", TEXT, config.interfere, "LIST",
+        "NODE@FROM-TO:LOAD[,…]: from step FROM to step TO other programs run in this node's share, "
+        "gzip*K or busy*K of them. Beside T computing threads K take K/(K+T) of a confined share: "
+        "with one thread busy*1 takes a half, busy*3 three quarters",
+        NO_LIMITS),
     ROW("ssh", TEXT, nodes.ssh, "COMMAND", "what reaches other hosts instead of ssh", NO_LIMITS),
     ROW("dry-run", FLAG, nodes.dry_run, NULL, "print the mpirun line and do nothing", NO_LIMITS),
+
+    HEADING("HyperTune: when nodes become slower or faster"),
+    ROW("evidence", REAL, config.adapt.evidence, "X",
+        "balanced: how much of it, in deviations of a node's noise, says that its speed changed", 1,
+        1000, NULL),
+    ROW("noise", REAL, config.adapt.noise, "X",
+        "balanced: noise of step times that every node is granted, as a part of them", 1e-6, 1,
+        NULL),
+    ROW("move-cost", REAL, config.adapt.move_cost, "STEPS",
+        "balanced: work is moved when the gain exceeds the time of so many steps", 0, 1000000,
+        NULL),
+    ROW("move-horizon", REAL, config.adapt.move_horizon, "STEPS",
+        "balanced: the gain is counted over so many steps at most, over fewer where speeds change "
+        "often",
+        1, 1000000, NULL),
+    ROW("probe-steps", INT64, config.adapt.probe_steps, "N",
+        "balanced: a node too slow for any work is tried again after N steps, then after 2N, …", 1,
+        INFINITY, NULL),
+    ROW("probe-budget", REAL, config.adapt.probe_budget, "X",
+        "balanced: part of the run's time that such trials may cost", 1e-6, 1, NULL),
+    ROW("rebatch", CHOICE, rebatch, NULL, "hypertune: how the new batch of a slow node is found", 0,
+        0, report_rebatch_names),
+    ROW("lr-scale", CHOICE, lr_scale, NULL,
+        "hypertune: whether the learning rate follows the global batch", 0, 0,
+        report_lr_scale_names),
+    ROW("decline-weight", REAL, config.adapt.decline_weight, "X",
+        "hypertune: w of the decline index", 0, 1, NULL),
+    ROW("decline-margin", REAL, config.adapt.decline_margin, "X",
+        "hypertune: a step with a larger index is flagged", 0, 1, NULL),
+    ROW("decline-steps", INT, config.adapt.decline_steps, "N",
+        "hypertune: so many flags in a row end the epoch", 1, 1000, NULL),
+    ROW("batch-range", REAL, config.adapt.batch_range, "X",
+        "hypertune: by what part of its first batch a node's batch may change", 0, 0.99, NULL),
 
     HEADING("What remains"),
     ROW("out", TEXT, config.out_dir, "DIR",
@@ -308,11 +349,23 @@ static enum stn_status check_subject(const struct stn_train_config *config)
     return status == STN_OK && config->net ? verb_check_net(config->net) : status;
 }
 
+// Said before any node is started; whether there are such nodes is theirs to say.
+static enum stn_status check_interfere(const char *text)
+{
+    struct emulate_schedule schedule = {0};
+    enum stn_status status = text ? emulate_schedule_parse(text, &schedule) : STN_OK;
+    emulate_schedule_fini(&schedule);
+    return status;
+}
+
 static enum stn_status check_options(struct train_options *o, struct places *places)
 {
     enum stn_status status = check_subject(&o->config);
     if (status == STN_OK && o->nodes.dry_run && !nodes_wanted(&o->nodes)) {
         status = stn_fail(STN_ERR_INVALID, "--dry-run needs --emulate, --hosts or --cluster");
+    }
+    if (status == STN_OK) {
+        status = check_interfere(o->config.interfere);
     }
     if (status == STN_OK && o->leads) {
         status = o->config.resume ? settle_resume(o, places) : check_out_dir(o);
@@ -497,6 +550,8 @@ static void settle_choices(struct train_options *o)
     config->fill = (enum stn_fill)o->fill;
     config->wire = (enum stn_wire)o->wire;
     config->policy = (enum stn_policy)o->policy;
+    config->adapt.rebatch = (enum stn_rebatch)o->rebatch;
+    config->adapt.lr_scale = (enum stn_lr_scale)o->lr_scale;
     config->data.seed = config->seed;
     if (config->batch == 0 && !config->split) {
         config->batch = stn_train_defaults().batch;
