@@ -165,6 +165,7 @@ enum stn_status exchange_create(const struct exchange_config *config, struct exc
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for exchanging %zu gradients",
                         config->gradient_count);
     }
+    exchange->taken = exchange->gradient_carry.count;
     *out = exchange;
     return STN_OK;
 }
@@ -320,4 +321,13 @@ struct exchange_stats exchange_stats(const struct exchange *exchange)
     stats.exposed_median_seconds = exchange_recent_quantile(&exchange->exposed, 0.5);
     stats.exposed_p90_seconds = exchange_recent_quantile(&exchange->exposed, 0.9);
     return stats;
+}
+
+void exchange_forget_stats(struct exchange *exchange)
+{
+    exchange->stats = (struct exchange_stats){0};
+    if (exchange->nodes > 1) {
+        memset(exchange->tail + exchange->statistic_count, 0,
+               (size_t)exchange->nodes * sizeof(*exchange->tail));
+    }
 }
