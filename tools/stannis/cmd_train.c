@@ -128,8 +128,8 @@ static const struct base_option options[] = {
         "who computes how much of a step; balanced (the default, or the plan's) and hypertune move "
         "work while training, unless there is a --split",
         0, 0, report_policy_names),
-    ROW("efficiency", REAL, config.efficiency, "X",
-        "--batch auto: of the sum of the nodes' speeds", 0.01, 1, NULL),
+    ROW("efficiency", REAL, config.efficiency, "X", "--batch auto: of the sum of the nodes' speeds",
+        0.01, 1, NULL),
     ROW("adjust", REAL, config.adjust, "SECONDS",
         "--policy stannis: C of Algorithm 1, the larger the finer its steps; by default twice the "
         "slowest node's step time",
