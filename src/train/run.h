@@ -5,8 +5,9 @@
 #define TRAIN_RUN_H
 
 #include "comm/comm.h"
-#include "hypertune/report.h"
 #include "stannis/train.h"
+
+struct hypertune_report;
 
 // Whoever wants to say what a node has measured: called with its report before that is sent.
 struct train_meter {

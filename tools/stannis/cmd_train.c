@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "comm/comm.h"
-#include "emulate/schedule.h"
 #include "nodes.h"
 #include "report/events.h"
 #include "report/fanout.h"
@@ -334,15 +333,6 @@ static enum stn_status check_subject(const struct stn_train_config *config)
     return status == STN_OK && config->net ? verb_check_net(config->net) : status;
 }
 
-// Said before any node is started; whether there are such nodes is theirs to say.
-static enum stn_status check_interfere(const char *text)
-{
-    struct emulate_schedule schedule = {0};
-    enum stn_status status = text ? emulate_schedule_parse(text, &schedule) : STN_OK;
-    emulate_schedule_fini(&schedule);
-    return status;
-}
-
 static enum stn_status check_options(struct train_options *o, struct places *places)
 {
     enum stn_status status = check_subject(&o->config);
@@ -350,7 +340,7 @@ static enum stn_status check_options(struct train_options *o, struct places *pla
         status = stn_fail(STN_ERR_INVALID, "--dry-run needs --emulate, --hosts or --cluster");
     }
     if (status == STN_OK) {
-        status = check_interfere(o->config.interfere);
+        status = nodes_check_interfere(o->config.interfere);
     }
     if (status == STN_OK && o->leads) {
         status = o->config.resume ? settle_resume(o, places) : check_out_dir(o);

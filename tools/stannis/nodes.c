@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emulate/schedule.h"
 #include "launch/launch.h"
 
 bool nodes_wanted(const struct nodes_options *options)
@@ -39,6 +40,14 @@ enum stn_status nodes_text(const struct nodes_options *options, char **out)
         status = cluster_format(&cluster, out);
     }
     cluster_fini(&cluster);
+    return status;
+}
+
+enum stn_status nodes_check_interfere(const char *text)
+{
+    struct emulate_schedule schedule = {0};
+    enum stn_status status = text ? emulate_schedule_parse(text, &schedule) : STN_OK;
+    emulate_schedule_fini(&schedule);
     return status;
 }
 
