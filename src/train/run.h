@@ -22,4 +22,10 @@ STN_MUST_CHECK enum stn_status train_run_on(struct comm *comm,
                                             const struct train_meter *meter,
                                             struct stn_train_result *out);
 
+// The same for stn_tune_run.
+STN_MUST_CHECK enum stn_status train_tune_on(struct comm *comm,
+                                             const struct stn_train_config *config,
+                                             const struct stn_train_observer *observer,
+                                             struct stn_plan **out);
+
 #endif

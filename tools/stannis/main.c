@@ -14,7 +14,7 @@
 #include "stannis/stannis.h"
 #include "verb.h"
 
-static const struct verb *const verbs[] = {&verb_train, &verb_eval,   &verb_predict,
+static const struct verb *const verbs[] = {&verb_train,  &verb_eval,  &verb_predict, &verb_tune,
                                            &verb_bench, &verb_models, &verb_emulate};
 enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]) };
 
