@@ -26,7 +26,6 @@ struct sim_options {
 };
 
 static const char *const failures[] = {"stop", "resume", NULL};
-static const char *const wires[] = {"fp32", "fp16", NULL};
 
 #define ROW(name, kind, field, value, help, ...)                                                   \
     {                                                                                              \
@@ -77,7 +76,7 @@ static const struct base_option options[] = {
     ROW("epochs", INT, config.epochs, "N", "epochs", 1, 1000000, NULL),
     ROW("steps", INT64, config.steps, "N", "end after so many steps (0: no limit)", 0, INFINITY,
         NULL),
-    ROW("wire", CHOICE, wire, NULL, "how gradients travel", 0, 0, wires),
+    ROW("wire", CHOICE, wire, NULL, "how gradients travel", 0, 0, report_wire_names),
     ROW("overlap", REAL, config.overlap, "PART",
         "of the last micro-batch's time during which gradients leave", 0, 1, NULL),
     ROW("overhead", REAL, config.step_fixed_s, "SECONDS",
@@ -277,7 +276,7 @@ static enum stn_status complete(struct sim_options *o, size_t *needed_bytes)
         config->policy = plan_policy_find(report_policy_names[o->policy]);
         config->failure = (enum sim_failure)o->failure;
         config->micro_batches = o->batch / config->micro_batch;
-        config->gradient_bytes = (double)cost.parameters * (o->wire == 0 ? 4 : 2);
+        config->gradient_bytes = (double)cost.parameters * (o->wire == STN_WIRE_FP32 ? 4 : 2);
         // Weights, gradients and momentum.
         *needed_bytes = cost.activation_bytes + (size_t)cost.parameters * 3 * sizeof(float);
     }
