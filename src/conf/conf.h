@@ -38,6 +38,10 @@ void conf_go(struct conf *conf, const struct yaml_node_s *value);
 const struct yaml_node_s *conf_root(const struct conf *conf); // NULL: empty
 int conf_count(const struct yaml_node_s *value);              // of a list; −1: it is none
 const struct yaml_node_s *conf_at(const struct conf *conf, const struct yaml_node_s *list, int i);
+// What a mapping has under `name`, of a file whose other keys are nobody's business here; NULL: it is
+// no mapping, or has no such key.
+const struct yaml_node_s *conf_find(const struct conf *conf, const struct yaml_node_s *map,
+                                    const char *name);
 
 enum conf_kind {
     CONF_TEXT,  // const char *: one line, not empty

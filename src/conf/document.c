@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <yaml.h>
 
 #include "conf/conf.h"
@@ -114,4 +115,21 @@ int conf_count(const struct yaml_node_s *value)
 const struct yaml_node_s *conf_at(const struct conf *conf, const struct yaml_node_s *list, int i)
 {
     return yaml_document_get_node(conf->document, list->data.sequence.items.start[i]);
+}
+
+const struct yaml_node_s *conf_find(const struct conf *conf, const struct yaml_node_s *map,
+                                    const char *name)
+{
+    if (!map || map->type != YAML_MAPPING_NODE) {
+        return NULL;
+    }
+    for (const yaml_node_pair_t *pair = map->data.mapping.pairs.start;
+         pair < map->data.mapping.pairs.top; pair++) {
+        const yaml_node_t *key = yaml_document_get_node(conf->document, pair->key);
+        if (key->type == YAML_SCALAR_NODE &&
+            strcmp((const char *)key->data.scalar.value, name) == 0) {
+            return yaml_document_get_node(conf->document, pair->value);
+        }
+    }
+    return NULL;
 }

@@ -15,6 +15,9 @@
 //             fixed_s: 0.002                                  # or a line, as "stannis tune" fits it:
 //             each_s: 0.0001                                  # of a step, and of an image
 //             source: …
+//
+// A plan that "stannis tune --out" wrote is such a file too: its nodes are devices, without power and
+// with links that are no bottleneck.
 #ifndef SIM_DEVICE_H
 #define SIM_DEVICE_H
 
@@ -47,9 +50,9 @@ struct sim_device_power {
 };
 
 struct sim_device_link {
-    double bytes_per_s;
-    double latency_s;  // of a message
-    bool through_host; // the host forwards everything: all such devices share bytes_per_s
+    double bytes_per_s; // 0: not known, no bottleneck
+    double latency_s;   // of a message
+    bool through_host;  // the host forwards everything: all such devices share bytes_per_s
     const char *source;
 };
 

@@ -4,8 +4,7 @@
 #include <float.h>
 #include <string.h>
 
-#include "conf/conf.h"
-#include "sim/device.h"
+#include "sim/device_reader.h"
 
 enum { ITEMS_MAX = 1000, BATCH_MAX = 1000000 };
 
@@ -89,28 +88,8 @@ static const struct conf_key speed_keys[] = {
 
 // ---- parts of a device --------------------------------------------------------------------------
 
-struct reader {
-    struct conf conf;
-    struct sim_devices *devices;
-};
-
-static enum stn_status fail_memory(const struct reader *r)
-{
-    return stn_fail(STN_ERR_NO_MEMORY, "%s: no memory for its devices", r->conf.label);
-}
-
-// Copies a text that would go with the document; NULL stays.
-static bool keep(struct reader *r, const char **text)
-{
-    if (*text) {
-        *text = base_arena_strdup(&r->devices->arena, *text);
-        return *text != NULL;
-    }
-    return true;
-}
-
 // Room for the items of the list that `what` is.
-static enum stn_status start_list(struct reader *r, const struct yaml_node_s *list,
+static enum stn_status start_list(struct sim_reader *r, const struct yaml_node_s *list,
                                   const char *what, size_t item, void **items, int *count)
 {
     conf_go(&r->conf, list);
@@ -119,10 +98,10 @@ static enum stn_status start_list(struct reader *r, const struct yaml_node_s *li
         return conf_fail(&r->conf, "%s: expected a list of 1 to %d", what, ITEMS_MAX);
     }
     *items = base_arena_alloc(&r->devices->arena, (size_t)*count * item);
-    return *items ? STN_OK : fail_memory(r);
+    return *items ? STN_OK : sim_reader_fail_memory(r);
 }
 
-static enum stn_status read_power(struct reader *r, const struct yaml_node_s *value,
+static enum stn_status read_power(struct sim_reader *r, const struct yaml_node_s *value,
                                   struct sim_device_power *out)
 {
     enum stn_status status =
@@ -134,10 +113,10 @@ static enum stn_status read_power(struct reader *r, const struct yaml_node_s *va
         return conf_fail(&r->conf, "power: busy, %g W, is less than idle, %g W", out->busy_w,
                          out->idle_w);
     }
-    return keep(r, &out->source) ? STN_OK : fail_memory(r);
+    return sim_reader_keep(r, &out->source) ? STN_OK : sim_reader_fail_memory(r);
 }
 
-static enum stn_status read_link(struct reader *r, const struct yaml_node_s *value,
+static enum stn_status read_link(struct sim_reader *r, const struct yaml_node_s *value,
                                  struct sim_device_link *out)
 {
     enum stn_status status =
@@ -148,10 +127,10 @@ static enum stn_status read_link(struct reader *r, const struct yaml_node_s *val
     if (!(out->bytes_per_s > 0.0)) {
         return conf_fail(&r->conf, "link: bytes_per_s is missing, as bytes_per_s: 117e6");
     }
-    return keep(r, &out->source) ? STN_OK : fail_memory(r);
+    return sim_reader_keep(r, &out->source) ? STN_OK : sim_reader_fail_memory(r);
 }
 
-static enum stn_status read_speed(struct reader *r, const struct yaml_node_s *value,
+static enum stn_status read_speed(struct sim_reader *r, const struct yaml_node_s *value,
                                   const struct sim_speed *previous, struct sim_speed *out)
 {
     enum stn_status status = conf_read_map(&r->conf, value, speed_keys,
@@ -170,11 +149,11 @@ static enum stn_status read_speed(struct reader *r, const struct yaml_node_s *va
         return conf_fail(&r->conf, "a step of %d images is said to be shorter than one of %d",
                          out->batch, previous->batch);
     }
-    return keep(r, &out->source) ? STN_OK : fail_memory(r);
+    return sim_reader_keep(r, &out->source) ? STN_OK : sim_reader_fail_memory(r);
 }
 
 // The line that fits the speeds; of one alone, the one through the origin.
-static enum stn_status fit_line(struct reader *r, struct sim_device_net *net)
+static enum stn_status fit_line(struct sim_reader *r, struct sim_device_net *net)
 {
     if (net->speed_count == 1) {
         net->line = (struct plan_line){.each_s = 1.0 / net->speeds[0].images_per_s};
@@ -183,7 +162,7 @@ static enum stn_status fit_line(struct reader *r, struct sim_device_net *net)
     struct plan_point *points =
         base_arena_alloc(&r->devices->arena, (size_t)net->speed_count * sizeof(*points));
     if (!points) {
-        return fail_memory(r);
+        return sim_reader_fail_memory(r);
     }
     for (int i = 0; i < net->speed_count; i++) {
         points[i].micro_batches = net->speeds[i].batch;
@@ -197,7 +176,7 @@ static enum stn_status fit_line(struct reader *r, struct sim_device_net *net)
     return status;
 }
 
-static enum stn_status read_speeds(struct reader *r, const struct yaml_node_s *list,
+static enum stn_status read_speeds(struct sim_reader *r, const struct yaml_node_s *list,
                                    struct sim_device_net *net)
 {
     enum stn_status status = start_list(r, list, "speeds", sizeof(*net->speeds),
@@ -209,7 +188,7 @@ static enum stn_status read_speeds(struct reader *r, const struct yaml_node_s *l
     return status == STN_OK ? fit_line(r, net) : status;
 }
 
-static enum stn_status read_net(struct reader *r, const struct yaml_node_s *value,
+static enum stn_status read_net(struct sim_reader *r, const struct yaml_node_s *value,
                                 struct sim_device_net *out)
 {
     struct net_entry entry = {0};
@@ -225,13 +204,13 @@ static enum stn_status read_net(struct reader *r, const struct yaml_node_s *valu
         return conf_fail(&r->conf, "%.80s: expected either speeds or each_s", entry.net.net);
     }
     *out = entry.net;
-    if (!keep(r, &out->net) || !keep(r, &out->source)) {
-        return fail_memory(r);
+    if (!sim_reader_keep(r, &out->net) || !sim_reader_keep(r, &out->source)) {
+        return sim_reader_fail_memory(r);
     }
     return entry.speeds ? read_speeds(r, entry.speeds, out) : STN_OK;
 }
 
-static enum stn_status read_nets(struct reader *r, const struct yaml_node_s *list,
+static enum stn_status read_nets(struct sim_reader *r, const struct yaml_node_s *list,
                                  struct sim_device *device)
 {
     enum stn_status status = start_list(r, list, "networks", sizeof(*device->nets),
@@ -254,7 +233,7 @@ static enum stn_status read_nets(struct reader *r, const struct yaml_node_s *lis
 
 // ---- the list -----------------------------------------------------------------------------------
 
-static enum stn_status read_device(struct reader *r, const struct yaml_node_s *value,
+static enum stn_status read_device(struct sim_reader *r, const struct yaml_node_s *value,
                                    struct sim_device *out)
 {
     struct device_entry entry = {0};
@@ -274,8 +253,8 @@ static enum stn_status read_device(struct reader *r, const struct yaml_node_s *v
         return conf_fail(&r->conf, "name: '%.80s' is a device already", entry.device.name);
     }
     *out = entry.device;
-    if (!keep(r, &out->name) || !keep(r, &out->title)) {
-        return fail_memory(r);
+    if (!sim_reader_keep(r, &out->name) || !sim_reader_keep(r, &out->title)) {
+        return sim_reader_fail_memory(r);
     }
     if (entry.power) {
         status = read_power(r, entry.power, &out->power);
@@ -286,9 +265,8 @@ static enum stn_status read_device(struct reader *r, const struct yaml_node_s *v
     return status == STN_OK ? read_nets(r, entry.networks, out) : status;
 }
 
-static enum stn_status read_devices(struct reader *r)
+static enum stn_status read_devices(struct sim_reader *r)
 {
-    struct sim_devices *devices = r->devices;
     const struct yaml_node_s *list = NULL;
     enum stn_status status =
         conf_read_map(&r->conf, conf_root(&r->conf), top_keys,
@@ -297,44 +275,67 @@ static enum stn_status read_devices(struct reader *r)
         return status;
     }
     int count = list ? conf_count(list) : -1;
-    if (count < 1 || count > ITEMS_MAX - devices->count) {
+    if (count < 1 || count > ITEMS_MAX - r->devices->count) {
         return conf_fail(&r->conf, "devices: expected a list of 1 to %d", ITEMS_MAX);
     }
-    struct sim_device *all = base_arena_alloc(&devices->arena, (size_t)(devices->count + count) *
-                                                                   sizeof(struct sim_device));
-    if (!all) {
-        return fail_memory(r);
+    status = sim_reader_reserve(r, count);
+    for (int i = 0; i < count && status == STN_OK; i++) {
+        struct sim_device *device = &r->devices->devices[r->devices->count];
+        status = read_device(r, conf_at(&r->conf, list, i), device);
+        r->devices->count += status == STN_OK;
+    }
+    return status;
+}
+
+// ---- files --------------------------------------------------------------------------------------
+
+enum stn_status sim_reader_fail_memory(const struct sim_reader *r)
+{
+    return stn_fail(STN_ERR_NO_MEMORY, "%s: no memory for its devices", r->conf.label);
+}
+
+bool sim_reader_keep(struct sim_reader *r, const char **text)
+{
+    if (*text) {
+        *text = base_arena_strdup(&r->devices->arena, *text);
+        return *text != NULL;
+    }
+    return true;
+}
+
+enum stn_status sim_reader_reserve(struct sim_reader *r, int count)
+{
+    struct sim_devices *devices = r->devices;
+    size_t all = (size_t)devices->count + (size_t)count;
+    struct sim_device *room = base_arena_alloc(&devices->arena, all * sizeof(*room));
+    if (!room) {
+        return sim_reader_fail_memory(r);
     }
     if (devices->count > 0) {
-        memcpy(all, devices->devices, (size_t)devices->count * sizeof(*all));
+        memcpy(room, devices->devices, (size_t)devices->count * sizeof(*room));
     }
-    devices->devices = all;
-    for (int i = 0; i < count && status == STN_OK; i++) {
-        status = read_device(r, conf_at(&r->conf, list, i), &all[devices->count]);
-        devices->count += status == STN_OK;
-    }
+    devices->devices = room;
+    return STN_OK;
+}
+
+static enum stn_status read_document(struct sim_reader *r)
+{
+    enum stn_status status = sim_reader_is_plan(r) ? sim_reader_read_plan(r) : read_devices(r);
+    conf_fini(&r->conf);
     return status;
 }
 
 enum stn_status sim_devices_add_text(struct sim_devices *devices, const char *text, size_t bytes,
                                      const char *label)
 {
-    struct reader r = {.devices = devices};
+    struct sim_reader r = {.devices = devices};
     enum stn_status status = conf_parse(text, bytes, label, &r.conf);
-    if (status == STN_OK) {
-        status = read_devices(&r);
-        conf_fini(&r.conf);
-    }
-    return status;
+    return status == STN_OK ? read_document(&r) : status;
 }
 
 enum stn_status sim_devices_add_file(struct sim_devices *devices, const char *path)
 {
-    struct reader r = {.devices = devices};
+    struct sim_reader r = {.devices = devices};
     enum stn_status status = conf_load(path, "device file", &r.conf);
-    if (status == STN_OK) {
-        status = read_devices(&r);
-        conf_fini(&r.conf);
-    }
-    return status;
+    return status == STN_OK ? read_document(&r) : status;
 }

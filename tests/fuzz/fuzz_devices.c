@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int i = 0; i < devices.count; i++) {
         const struct sim_device *device = &devices.devices[i];
         check(device->name && sim_devices_find(&devices, device->name) == device);
-        check(device->link.bytes_per_s > 0.0 && device->link.latency_s >= 0.0);
+        check(device->link.bytes_per_s >= 0.0 && device->link.latency_s >= 0.0);
         check(device->power.busy_w >= device->power.idle_w && device->power.idle_w >= 0.0);
         check(device->net_count > 0);
         for (int k = 0; k < device->net_count; k++) {

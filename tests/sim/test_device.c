@@ -117,6 +117,33 @@ static void files_add_up(void **state)
     sim_devices_fini(&devices);
 }
 
+#define PLAN                                                                                       \
+    "{\"stannis_plan\": 1, \"date\": \"2026-11-16\", \"net\": \"lenet\", \"micro_batch\": 16,\n"
+#define NODE(name, each)                                                                           \
+    "  {\"name\": \"" name "\", \"cpus\": 1, \"fixed_seconds\": 0.5, \"each_seconds\": " each "}"
+
+static void a_tuned_plan_is_a_device_file(void **state)
+{
+    (void)state;
+    struct sim_devices devices;
+    assert_int_equal(
+        add(PLAN " \"nodes\": [\n" NODE("host", "0.32") ",\n" NODE("csd", "3.2") "]}\n", &devices),
+        STN_OK);
+    assert_int_equal(devices.count, 2);
+    const struct sim_device_net *net =
+        sim_device_find_net(sim_devices_find(&devices, "csd"), "lenet");
+    assert_float_equal(net->line.fixed_s, 0.5, 1e-9);
+    assert_float_equal(net->line.each_s, 0.2, 1e-9); // an image's
+    assert_string_equal(net->source, "d.yaml, measured 2026-11-16");
+    sim_devices_fini(&devices);
+    assert_refused(PLAN " \"nodes\": []}", "d.yaml:2: nodes: expected a list of 1 to 1000");
+    assert_refused(PLAN " \"nodes\": [\n" NODE("a", "0") "]}",
+                   "d.yaml:3: each_seconds: '0': expected seconds, more than 0");
+    assert_refused(PLAN " \"nodes\": [\n" NODE("a", "1") ",\n" NODE("a", "1") "]}",
+                   "d.yaml:4: name: 'a' is a device already");
+    assert_refused("{\"stannis_plan\": 1}", "d.yaml:1: net is missing");
+}
+
 static void mistakes_are_refused(void **state)
 {
     (void)state;
@@ -191,6 +218,7 @@ int main(void)
         cmocka_unit_test(every_built_in_number_has_a_source),
         cmocka_unit_test(speeds_become_a_line),
         cmocka_unit_test(files_add_up),
+        cmocka_unit_test(a_tuned_plan_is_a_device_file),
         cmocka_unit_test(mistakes_are_refused),
         cmocka_unit_test(mistakes_in_networks_are_refused),
         cmocka_unit_test(what_is_unknown_is_named),
