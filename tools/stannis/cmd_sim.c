@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/atomic_file.h"
 #include "cluster/cluster.h"
+#include "paper_view.h"
 #include "report/names.h"
 #include "sim_view.h"
 #include "stannis/stannis.h"
@@ -18,8 +20,8 @@ struct sim_options {
     const char *net;
     struct stn_model_shape shape;
     const char *interfere, *trace;
-    const char *report, *plot;
-    bool json;
+    const char *report, *plot, *paper;
+    bool json, timing;
     int batch, policy, failure, wire;
     double noise;
     struct sim_config config;
@@ -46,6 +48,8 @@ static const struct base_option options[] = {
     ROW("devices", TEXT, devices, "FILE", "device profiles besides those built in", 0, 0, NULL),
     ROW("noise", REAL, noise, "PART", "relative noise of step times, of nodes that do not say", 0,
         1, NULL),
+    ROW("paper", TEXT, paper, "NAME",
+        "or a paper's experiments, beside what it reports: stannis or hypertune", 0, 0, NULL),
     HEADING("What disturbs it"),
     ROW("interfere", TEXT, interfere, "SPEC",
         "NODE@FROM-TO:LOAD[,…]: steps, and 75% of its processor, 4x as slow, or busy*3", 0, 0,
@@ -87,6 +91,8 @@ static const struct base_option options[] = {
     ROW("report", TEXT, report, "FILE", "everything as JSON", 0, 0, NULL),
     ROW("plot", TEXT, plot, "FILE", "speed over the steps as SVG, with times under load shaded", 0,
         0, NULL),
+    ROW("timing", FLAG, timing, NULL,
+        "how long simulating and deciding took, which differs from run to run", 0, 0, NULL),
     ROW("json", FLAG, json, NULL, "print one JSON object instead of a table", 0, 0, NULL),
     {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, 0, 0, NULL},
 };
@@ -112,7 +118,8 @@ static const struct base_command command = {
     "Examples\n"
     "  stannis sim --cluster rack.yaml --net mobilenet_v2 --report sim.json --plot sim.svg\n"
     "  stannis sim --emulate host=1,csd*3=0.25 --device xeon-4108 --net mobilenet_v2 \\\n"
-    "      --interfere host@20-40:75% --policy static",
+    "      --interfere host@20-40:75% --policy static\n"
+    "  stannis sim --paper hypertune",
     options};
 
 // ---- the scene ----------------------------------------------------------------------------------
@@ -157,6 +164,13 @@ static enum stn_status load_devices(const struct sim_options *o, struct sim_devi
 }
 
 // ---- the run ------------------------------------------------------------------------------------
+
+static double cpu_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
 
 struct watch {
     struct sim_history *history;
@@ -224,14 +238,17 @@ static enum stn_status simulate(const struct sim_options *o, const struct sim_sc
     const struct sim_observer observer = {.context = &watch, .step = on_step};
     struct sim_cluster cluster = sim_scene_cluster(scene);
     struct sim_result result;
+    double begin_s = cpu_s();
     enum stn_status status = sim_run(&cluster, &o->config, &observer, &result);
+    double run_s = cpu_s() - begin_s;
     sim_view_progress_end(&watch.progress);
     if (status == STN_OK) {
         const struct sim_view view = {.net = o->net,
                                       .scene = scene,
                                       .config = &o->config,
                                       .result = &result,
-                                      .history = history};
+                                      .history = history,
+                                      .cpu_s = o->timing ? run_s : 0.0};
         status = show(o, &view);
         sim_result_fini(&result);
     }
@@ -243,13 +260,17 @@ static enum stn_status simulate(const struct sim_options *o, const struct sim_sc
 
 static enum stn_status check(const struct sim_options *o)
 {
-    if ((o->cluster != NULL) == (o->emulate != NULL)) {
-        return stn_fail(STN_ERR_INVALID,
-                        "sim: --cluster FILE or --emulate SPEC is needed, one of them; for "
-                        "example: --emulate host=1,csd*3=0.25 --device xeon-4108");
+    if ((o->cluster != NULL) + (o->emulate != NULL) + (o->paper != NULL) != 1) {
+        return stn_fail(
+            STN_ERR_INVALID,
+            "sim: --cluster FILE, --emulate SPEC or --paper NAME is needed, one of them; for "
+            "example: --emulate host=1,csd*3=0.25 --device xeon-4108");
     }
     if ((o->emulate != NULL) != (o->device != NULL)) {
         return stn_fail(STN_ERR_INVALID, "sim: --emulate and --device go together: shares of what");
+    }
+    if (o->paper) {
+        return STN_OK;
     }
     enum stn_status status = verb_require(&command, "net", o->net, "mobilenet_v2");
     return status == STN_OK ? verb_check_net(o->net) : status;
@@ -275,6 +296,7 @@ static enum stn_status complete(struct sim_options *o, size_t *needed_bytes)
     if (status == STN_OK) {
         config->policy = plan_policy_find(report_policy_names[o->policy]);
         config->failure = (enum sim_failure)o->failure;
+        config->clock_s = o->timing ? cpu_s : NULL;
         config->micro_batches = o->batch / config->micro_batch;
         config->gradient_bytes = (double)cost.parameters * (o->wire == STN_WIRE_FP32 ? 4 : 2);
         // Weights, gradients and momentum.
@@ -297,6 +319,10 @@ static enum stn_status run(int argc, char **argv)
         return status;
     }
     status = check(&o);
+    if (status == STN_OK && o.paper) {
+        return paper_run(&(struct paper_options){
+            .paper = o.paper, .report = o.report, .plot = o.plot, .json = o.json});
+    }
     if (status == STN_OK) {
         status = complete(&o, &needed_bytes);
     }

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "report/bar.h"
 #include "report/format.h"
+#include "sim/energy.h"
 #include "stannis/stannis.h"
 
 // Real seconds: before anything is shown, and between two lines on a terminal and elsewhere.
@@ -212,6 +213,27 @@ static void print_losses(const struct sim_view *view)
     }
 }
 
+// False: of some nodes it is not known.
+static bool energy_of(const struct sim_view *view, struct sim_energy *out)
+{
+    for (int i = 0; i < view->scene->count; i++) {
+        if (view->scene->powers[i] == NULL) {
+            return false;
+        }
+    }
+    *out = sim_energy_of(view->result, view->scene->powers, SIM_WAITING_SLEEPS);
+    return true;
+}
+
+static void print_energy(const struct sim_view *view)
+{
+    struct sim_energy energy;
+    if (view->result->images > 0 && energy_of(view, &energy)) {
+        printf("energy    %.3g J an image, %.4g W (modelled)\n", energy.joules_per_image,
+               energy.watts);
+    }
+}
+
 void sim_view_print(const struct sim_view *view)
 {
     const struct sim_result *result = view->result;
@@ -231,7 +253,14 @@ void sim_view_print(const struct sim_view *view)
            report_percent(&exposed, share_of(result->exposed_s, result->seconds)));
     printf("plan      changed %lld times, %lld probes\n", (long long)result->replans,
            (long long)result->probes);
+    print_energy(view);
     print_losses(view);
+    if (view->cpu_s > 0.0) {
+        printf("timing    %.3g s of CPU time, %.0f ns a node and step; decisions took %.3g s, "
+               "at most %.2g %% of a virtual step\n",
+               view->cpu_s, 1e9 * view->cpu_s / view->scene->count / (double)result->steps,
+               result->decide_s, 100.0 * result->decide_most);
+    }
 }
 
 // ---- JSON ---------------------------------------------------------------------------------------
@@ -277,10 +306,16 @@ static json_t *describe_lost(const struct sim_view *view)
                      (json_int_t)result->repeated, "lost_samples", (json_int_t)result->lost);
 }
 
+static json_t *describe_timing(const struct sim_view *view)
+{
+    return json_pack("{s:f, s:f, s:f}", "cpu_seconds", view->cpu_s, "decide_seconds",
+                     view->result->decide_s, "decide_share_most", view->result->decide_most);
+}
+
 json_t *sim_view_json(const struct sim_view *view)
 {
     const struct sim_result *r = view->result;
-    return json_pack(
+    json_t *object = json_pack(
         "{s:b, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:i, s:I, s:f, s:f, s:f, s:f, s:I, s:I, s:I, "
         "s:b, s:o, s:o, s:o, s:s}",
         "simulated", true, "net", view->net, "policy", view->config->policy->name, "nodes_count",
@@ -292,4 +327,14 @@ json_t *sim_view_json(const struct sim_view *view)
         (json_int_t)r->probes, "unreached_samples", (json_int_t)r->unreached, "stopped", r->stopped,
         "lost", describe_lost(view), "phases", describe_phases(r), "nodes", describe_nodes(view),
         "version", STN_VERSION);
+    struct sim_energy energy;
+    if (object != NULL && view->result->images > 0 && energy_of(view, &energy)) {
+        json_object_set_new(object, "energy_modelled",
+                            json_pack("{s:f, s:f, s:f}", "joules", energy.joules, "watts",
+                                      energy.watts, "joules_per_image", energy.joules_per_image));
+    }
+    if (object != NULL && view->cpu_s > 0.0) {
+        json_object_set_new(object, "timing", describe_timing(view));
+    }
+    return object;
 }

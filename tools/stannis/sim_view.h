@@ -15,6 +15,7 @@ struct sim_view {
     const struct sim_config *config;
     const struct sim_result *result;
     const struct sim_history *history;
+    double cpu_s; // real, that the run took; 0: not to be told
 };
 
 // On stderr, once the run takes longer than a moment. Feed it with every step.
