@@ -285,3 +285,12 @@ struct exchange_stats exchange_stats(const struct exchange *exchange)
 {
     return exchange->stats;
 }
+
+void exchange_forget_stats(struct exchange *exchange)
+{
+    exchange->stats = (struct exchange_stats){0};
+    if (exchange->nodes > 1) {
+        memset(exchange->tail + exchange->statistic_count, 0,
+               (size_t)exchange->nodes * sizeof(*exchange->tail));
+    }
+}

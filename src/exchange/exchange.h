@@ -61,7 +61,8 @@ void exchange_begin(struct exchange *exchange);
 void exchange_keep(struct exchange *exchange);
 void exchange_ready(struct exchange *exchange, size_t from);
 STN_MUST_CHECK enum stn_status exchange_finish(struct exchange *exchange);
-// Since creation.
+// Since creation, or since they were last forgotten.
 struct exchange_stats exchange_stats(const struct exchange *exchange);
+void exchange_forget_stats(struct exchange *exchange);
 
 #endif

@@ -32,7 +32,7 @@ struct stn_train_config stn_train_defaults(void)
 {
     return (struct stn_train_config){
         .epochs = 10,
-        .batch = 128,
+        .batch = STN_BATCH_USUAL,
         .lr = 0.02, // 0.05 kills lenet, which has no batch norm
         .momentum = 0.9,
         .weight_decay = 5e-4,
@@ -46,6 +46,9 @@ struct stn_train_config stn_train_defaults(void)
         .augment = STN_AUGMENT_FULL,
         .seed = 1,
         .overlap = true,
+        .tune = STN_TUNE_SEVERAL,
+        .efficiency = 0.95,
+        .margin = 5.0,
         .timeout = 30.0,
         .adapt = adapt_defaults(),
     };
@@ -91,11 +94,12 @@ static enum stn_status check_wholes(const struct stn_train_config *c)
 {
     const int64_t many = INT64_C(1) << 53;
     bool auto_size = c->micro_batch == STN_MICRO_BATCH_AUTO;
+    bool auto_batch = c->batch == STN_BATCH_AUTO;
     const struct whole_limit limits[] = {
         {"--epochs", c->epochs, 1, 1000000},
         {"--steps", c->steps, 0, many},
-        {"--batch", c->batch, c->split ? 0 : 1, 1 << 24},
-        {"--micro-batch", auto_size ? 0 : c->micro_batch, 0, c->batch ? c->batch : 4096},
+        {"--batch", auto_batch ? 1 : c->batch, c->split || c->plan ? 0 : 1, 1 << 24},
+        {"--micro-batch", auto_size ? 0 : c->micro_batch, 0, c->batch > 0 ? c->batch : 4096},
         {"--threads", c->threads, 0, 1024},
         {"--loader-threads", c->loader_threads, 0, 1024},
         {"--checkpoint-steps", c->checkpoint_steps, 0, many},
@@ -123,6 +127,9 @@ static enum stn_status check_reals(const struct stn_train_config *c)
         {"--lr-gamma", c->lr_gamma, 0.0, INFINITY},
         {"--lr-step-epochs", c->lr_step_epochs, 0.0, INFINITY},
         {"--label-smoothing", c->label_smoothing, 0.0, 1.0},
+        {"--adjust", c->adjust, 0.0, INFINITY},
+        {"--margin", c->margin, 0.1, INFINITY},
+        {"--efficiency", c->efficiency, 0.01, 1.0},
         {"--evidence", c->adapt.evidence, 1.0, INFINITY},
         {"--noise", c->adapt.noise, 1e-6, 1.0},
         {"--move-cost", c->adapt.move_cost, 0.0, INFINITY},
@@ -141,11 +148,29 @@ static enum stn_status check_reals(const struct stn_train_config *c)
     return STN_OK;
 }
 
+static enum stn_status check_planning(const struct stn_train_config *c)
+{
+    if (c->plan && c->split) {
+        return stn_fail(STN_ERR_INVALID, "--plan and --split: give one of them");
+    }
+    if (c->batch == STN_BATCH_AUTO && c->split) {
+        return stn_fail(STN_ERR_INVALID, "--batch auto: --split says the batch; leave one out");
+    }
+    if (c->batch == STN_BATCH_AUTO && c->tune == STN_TUNE_NEVER && !c->plan) {
+        return stn_fail(STN_ERR_INVALID, "--batch auto: needs the speeds that --no-tune leaves out; "
+                                         "give a number, or a --plan");
+    }
+    return STN_OK;
+}
+
 enum stn_status train_config_check(const struct stn_train_config *config)
 {
     enum stn_status status = check_wholes(config);
     if (!status) {
         status = check_reals(config);
+    }
+    if (!status) {
+        status = check_planning(config);
     }
     if (status) {
         return status;

@@ -354,7 +354,7 @@ enum stn_status train_run_on(struct comm *comm, const struct stn_train_config *c
     if (observer && comm_rank(comm) == 0) {
         r.observer = *observer;
     }
-    enum stn_status status = trainer_open(comm, config, &r.trainer);
+    enum stn_status status = trainer_open(comm, config, &r.observer, &r.trainer);
     if (!status) {
         r.trainer.meter = meter ? *meter : (struct train_meter){0};
         status = run_all(&r, out);

@@ -7,37 +7,34 @@
 #include "emulate/emulate.h"
 #include "train/trainer.h"
 
-static const double statistics_momentum = 0.1; // per step
-
 static void gradients_final(void *context, size_t from)
 {
     exchange_ready(context, from);
 }
 
-// While the last micro-batch goes backwards, finished gradients leave already.
-static enum stn_status train_micro_batch(struct trainer *t, bool last,
-                                         struct kernel_loss_totals *totals)
+enum stn_status trainer_micro_batch(struct trainer *t, struct train_feed *feed,
+                                    enum trainer_sums sums, struct kernel_loss_totals *totals)
 {
     struct nn_net *net = t->engine.net;
     struct data_batch *batch;
-    enum stn_status status = train_feed_next(&t->feed, &batch);
+    enum stn_status status = train_feed_next(feed, &batch);
     if (status) {
         return status;
     }
-    if (last && t->nodes.size > 1 && t->meta.config.overlap) {
+    if (sums == TRAINER_SEND && t->nodes.size > 1 && t->meta.config.overlap) {
         nn_net_watch_gradients(net, gradients_final, t->exchange);
     }
     if (batch->count > 0) { // with --skip-bad all of it may have been left out
         status = nn_net_train(net, batch->images, batch->labels, batch->keys, batch->count, totals);
     }
     nn_net_watch_gradients(net, NULL, NULL);
-    if (last || t->meta.config.exact) {
+    if (sums != TRAINER_KEEP || t->meta.config.exact) {
         nn_net_collect_gradients(net); // exact sums take each micro-batch's out of the array
     }
-    if (!last) {
+    if (sums == TRAINER_KEEP) {
         exchange_keep(t->exchange);
     }
-    train_feed_release(&t->feed, batch);
+    train_feed_release(feed, batch);
     emulate_pace();
     return status;
 }
@@ -58,7 +55,8 @@ static enum stn_status accumulate(struct trainer *t, const struct train_feed_ste
     exchange_begin(t->exchange);
     enum stn_status status = emulate_interfere_step(t->interfere, t->meta.progress.step + 1);
     for (int k = 0; k < micro_batches && !status; k++) {
-        status = train_micro_batch(t, k == micro_batches - 1, totals);
+        status = trainer_micro_batch(
+            t, &t->feed, k == micro_batches - 1 ? TRAINER_SEND : TRAINER_KEEP, totals);
     }
     if (t->vitals.is_open) {
         train_vitals_computed(&t->vitals, data_seconds(t));
@@ -166,7 +164,8 @@ enum stn_status train_step(struct trainer *t, struct train_step *out)
         return trainer_diverged(t, "loss", out->totals.loss_sum, progress->step + 1);
     }
     if (out->totals.count > 0) {
-        nn_net_merge_statistics(net, (double)out->totals.count, statistics_momentum);
+        nn_net_merge_statistics(net, (double)out->totals.count,
+                                trainer_statistics_momentum);
         train_engine_descend(&t->engine, &t->sgd, out->lr, out->totals.count, t->momentum);
     }
     out->images = (int)out->totals.count;

@@ -3,16 +3,13 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cluster/cluster.h"
 #include "comm/comm.h"
-#include "emulate/schedule.h"
 #include "nodes.h"
 #include "report/events.h"
 #include "report/fanout.h"
@@ -21,6 +18,7 @@
 #include "report/progress.h"
 #include "report/report.h"
 #include "stannis/stannis.h"
+#include "stop.h"
 #include "verb.h"
 
 enum progress_mode { PROGRESS_AUTO, PROGRESS_PLAIN, PROGRESS_JSON, PROGRESS_NONE };
@@ -32,6 +30,7 @@ struct train_options {
     struct stn_train_config config;
     struct nodes_options nodes;
     int schedule, augment, progress, fill, wire, policy, rebatch, lr_scale;
+    bool tune;
     const char *report, *events;
     bool overwrite;
     bool stop_announced;
@@ -69,8 +68,10 @@ static const struct base_option options[] = {
     ROW("epochs", INT, config.epochs, "N", "passes over the data", 1, 1000000, NULL),
     ROW("steps", INT64, config.steps, "N",
         "end after N steps if that comes first; by default no limit", 0, INFINITY, NULL),
-    ROW("batch", INT, config.batch, "N",
-        "images a step; by default 128, or what --split adds up to", 1, 1000000, NULL),
+    ROW("batch", AUTO, config.batch, "N",
+        "images a step; by default 128, or what --split or --plan says; auto: the smallest at "
+        "which the nodes are efficient, with --lr scaled from 128 to it",
+        1, 1000000, NULL),
     ROW("micro-batch", AUTO, config.micro_batch, "N",
         "images computed at once; memory and BatchNorm depend on it; by default the network's; "
         "auto: the fastest, measured first",
@@ -114,10 +115,27 @@ static const struct base_option options[] = {
         "micro-batches of a step for each node, as 12,4,4,4; by default as the policy says. "
         "Several splits, with ';' between, take turns",
         NO_LIMITS),
+    ROW("plan", TEXT, config.plan, "FILE",
+        "speeds and split from a plan that \"stannis tune --out FILE\" made; by default nodes are "
+        "measured first",
+        NO_LIMITS),
+    ROW("tune", FLAG, tune, NULL,
+        "do not measure nodes before the first step: guess their speeds from their CPUs; by "
+        "default they are measured",
+        NO_LIMITS),
     ROW("policy", CHOICE, policy, NULL,
-        "who computes how much of a step; balanced and hypertune move work while training, unless "
-        "there is a --split",
+        "who computes how much of a step; balanced (the default, or the plan's) and hypertune move "
+        "work while training, unless there is a --split",
         0, 0, report_policy_names),
+    ROW("efficiency", REAL, config.efficiency, "X",
+        "--batch auto: of the sum of the nodes' speeds", 0.01, 1, NULL),
+    ROW("adjust", REAL, config.adjust, "SECONDS",
+        "--policy stannis: C of Algorithm 1, the larger the finer its steps; by default twice the "
+        "slowest node's step time",
+        0, 1e6, NULL),
+    ROW("margin", REAL, config.margin, "X",
+        "--policy stannis: E of Algorithm 1: others may take 1/E longer than the slowest node", 0.1,
+        1000, NULL),
     ROW("private", TEXT, config.private_dirs, "LIST",
         "NODE=DIR[,NODE=DIR…]: class folders that only this node reads; nothing of them is sent",
         NO_LIMITS),
@@ -221,40 +239,6 @@ static const struct base_command command = {
     "  stannis train --net lenet --data synthetic:1000 --steps 20 --progress json --out /tmp/try",
     options};
 
-// ---- stopping -------------------------------------------------------------------------------------------
-
-static volatile sig_atomic_t stop_signals;
-
-static void on_signal(int number)
-{
-    if (number == SIGINT && stop_signals > 0) {
-        _exit(130);
-    }
-    stop_signals = 1;
-}
-
-static bool stop_requested(void *context)
-{
-    bool *announced = context;
-    if (stop_signals && !*announced) {
-        *announced = true;
-        stn_log(STN_LOG_INFO, "stopping: saving the training (Ctrl-C again exits at once)");
-    }
-    return stop_signals != 0;
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGUSR1, &action,
-              NULL); // what our launcher sends: mpirun would not pass on the others
-    // A reader of our output that goes away must not end the training.
-    signal(SIGPIPE, SIG_IGN);
-}
-
 // ---- where things go ------------------------------------------------------------------------------------
 
 static enum stn_status join(const char *dir, const char *file, char *path, size_t size)
@@ -349,15 +333,6 @@ static enum stn_status check_subject(const struct stn_train_config *config)
     return status == STN_OK && config->net ? verb_check_net(config->net) : status;
 }
 
-// Said before any node is started; whether there are such nodes is theirs to say.
-static enum stn_status check_interfere(const char *text)
-{
-    struct emulate_schedule schedule = {0};
-    enum stn_status status = text ? emulate_schedule_parse(text, &schedule) : STN_OK;
-    emulate_schedule_fini(&schedule);
-    return status;
-}
-
 static enum stn_status check_options(struct train_options *o, struct places *places)
 {
     enum stn_status status = check_subject(&o->config);
@@ -365,7 +340,7 @@ static enum stn_status check_options(struct train_options *o, struct places *pla
         status = stn_fail(STN_ERR_INVALID, "--dry-run needs --emulate, --hosts or --cluster");
     }
     if (status == STN_OK) {
-        status = check_interfere(o->config.interfere);
+        status = nodes_check_interfere(o->config.interfere);
     }
     if (status == STN_OK && o->leads) {
         status = o->config.resume ? settle_resume(o, places) : check_out_dir(o);
@@ -491,7 +466,7 @@ static enum stn_status train(struct train_options *o)
     if (status != STN_OK) {
         goto out_stop;
     }
-    catch_signals();
+    stop_catch_signals();
     struct stn_train_observer observer = report_fanout_observer(&watchers.fanout);
     struct stn_train_result result = {0};
     status = stn_train_run(&o->config, &observer, &result);
@@ -511,19 +486,11 @@ out_stop:
     return status;
 }
 
-// This process is a node. Only the first needs the cluster file; it tells the others.
+// This process is a node.
 static enum stn_status train_as_node(struct train_options *o)
 {
     char *text = NULL;
-    enum stn_status status = STN_OK;
-    if (o->leads && nodes_wanted(&o->nodes)) {
-        struct cluster cluster;
-        status = nodes_read(&o->nodes, &cluster);
-        if (status == STN_OK) {
-            status = cluster_format(&cluster, &text);
-        }
-        cluster_fini(&cluster);
-    }
+    enum stn_status status = o->leads ? nodes_text(&o->nodes, &text) : STN_OK;
     o->config.cluster = text;
     if (status == STN_OK) {
         status = train(o);
@@ -537,6 +504,8 @@ static struct train_options defaults(void)
     struct train_options o = {.config = stn_train_defaults(), .progress = PROGRESS_AUTO};
     o.config.out_dir = default_out;
     o.config.batch = 0; // told apart from what a user says
+    o.policy = STN_POLICY_DEFAULT;
+    o.tune = o.config.tune != STN_TUNE_NEVER;
     o.schedule = (int)o.config.schedule;
     o.augment = (int)o.config.augment;
     return o;
@@ -553,7 +522,11 @@ static void settle_choices(struct train_options *o)
     config->adapt.rebatch = (enum stn_rebatch)o->rebatch;
     config->adapt.lr_scale = (enum stn_lr_scale)o->lr_scale;
     config->data.seed = config->seed;
-    if (config->batch == 0 && !config->split) {
+    if (!o->tune) {
+        config->tune = STN_TUNE_NEVER;
+    }
+    bool open = config->split || (config->plan && !config->resume); // they say the batch
+    if (config->batch == 0 && !open) {
         config->batch = stn_train_defaults().batch;
     }
 }
