@@ -202,7 +202,7 @@ struct stn_tune_progress {
         const char *name;
         int samples;
         bool done, sure;
-        bool news; // done since the last call
+        bool news;                          // done since the last call
         double fixed_seconds, each_seconds; // so far
     } * node;                               // [nodes]
     int micro_batch;

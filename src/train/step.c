@@ -64,8 +64,8 @@ static enum stn_status accumulate(struct trainer *t, const struct train_feed_ste
     exchange_begin(t->exchange);
     enum stn_status status = emulate_interfere_step(t->interfere, t->meta.progress.step + 1);
     for (int k = 0; k < micro_batches && !status; k++) {
-        status = trainer_micro_batch(
-            t, &t->feed, k == micro_batches - 1 ? TRAINER_SEND : TRAINER_KEEP, totals);
+        status = trainer_micro_batch(t, &t->feed,
+                                     k == micro_batches - 1 ? TRAINER_SEND : TRAINER_KEEP, totals);
     }
     if (t->vitals.is_open) {
         train_vitals_computed(&t->vitals, data_seconds(t));
@@ -173,8 +173,7 @@ enum stn_status train_step(struct trainer *t, struct train_step *out)
         return trainer_diverged(t, "loss", out->totals.loss_sum, progress->step + 1);
     }
     if (out->totals.count > 0) {
-        nn_net_merge_statistics(net, (double)out->totals.count,
-                                trainer_statistics_momentum);
+        nn_net_merge_statistics(net, (double)out->totals.count, trainer_statistics_momentum);
         train_engine_descend(&t->engine, &t->sgd, out->lr, out->totals.count, t->momentum);
     }
     out->images = (int)out->totals.count;

@@ -105,13 +105,11 @@ enum stn_status trainer_open_exchange(struct trainer *t)
     enum stn_status status =
         weights && t->all ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory for %zu nodes", nodes);
     if (!status) {
-        status =
-            train_profile_create(&t->nodes.cluster, t->meta.config.micro_batch, &t->profile);
+        status = train_profile_create(&t->nodes.cluster, t->meta.config.micro_batch, &t->profile);
     }
     status = train_nodes_agree(&t->nodes, status);
     if (!status) {
-        status =
-            comm_all_gather(t->nodes.comm, COMM_CONTROL, &own, sizeof(own), t->profile.about);
+        status = comm_all_gather(t->nodes.comm, COMM_CONTROL, &own, sizeof(own), t->profile.about);
     }
     if (!status) {
         status = create_exchange(t, weights);
