@@ -15,11 +15,7 @@
 #include "verb.h"
 
 static const struct verb *const verbs[] = {&verb_train, &verb_eval,   &verb_predict, &verb_tune,
-<<<<<<< HEAD
-                                           &verb_bench, &verb_models, &verb_emulate};
-=======
                                            &verb_bench, &verb_models, &verb_emulate, &verb_plan};
->>>>>>> main
 enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]) };
 
 static void print_help(void)
