@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // stannis train: options to a configuration, observers around a run, a report after it.
-#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "comm/comm.h"
 #include "nodes.h"
+#include "places.h"
 #include "report/format.h"
 #include "report/names.h"
 #include "stannis/stannis.h"
@@ -233,86 +231,7 @@ static const struct base_command command = {
     "  stannis train --net lenet --data synthetic:1000 --steps 20 --progress json --out /tmp/try",
     options};
 
-// ---- where things go ------------------------------------------------------------------------------------
-
-static enum stn_status join(const char *dir, const char *file, char *path, size_t size)
-{
-    int length = snprintf(path, size, "%s/%s", dir, file);
-    if (length < 0 || (size_t)length >= size) {
-        return stn_fail(STN_ERR_INVALID, "--out %.60s…: name too long", dir);
-    }
-    return STN_OK;
-}
-
-// The folder of a path, in `buffer`, which holds the path already.
-static const char *folder_of(char *buffer)
-{
-    char *slash = strrchr(buffer, '/');
-    if (!slash) {
-        return ".";
-    }
-    *(slash == buffer ? slash + 1 : slash) = '\0';
-    return buffer;
-}
-
-static bool same_folder(const char *a, const char *b)
-{
-    struct stat left, right;
-    return stat(a, &left) == 0 && stat(b, &right) == 0 && left.st_dev == right.st_dev &&
-           left.st_ino == right.st_ino;
-}
-
-// A finished or interrupted training is worth more than the few letters of --overwrite.
-static enum stn_status check_out_dir(const struct train_options *o)
-{
-    static const char *const files[] = {"last.safetensors", "best.safetensors"};
-    char path[PATH_MAX];
-    for (int i = 0; i < 2 && !o->overwrite; i++) {
-        enum stn_status status = join(o->config.out_dir, files[i], path, sizeof(path));
-        if (status != STN_OK) {
-            return status;
-        }
-        if (access(path, F_OK) == 0) {
-            return stn_fail(
-                STN_ERR_INVALID,
-                "%s already holds a training (%s); use --resume last to continue it, --out DIR for "
-                "another place, or --overwrite",
-                o->config.out_dir, files[i]);
-        }
-    }
-    return STN_OK;
-}
-
-// Paths that options stand for.
-struct places {
-    char resume[PATH_MAX], folder[PATH_MAX];
-};
-
-// "--resume last" becomes a path. A resumed run goes on in the folder of its checkpoint, unless
-// --out says another, which must be free.
-static enum stn_status settle_resume(struct train_options *o, struct places *places)
-{
-    struct stn_train_config *config = &o->config;
-    if (strcmp(config->resume, "last") == 0) {
-        enum stn_status status =
-            join(config->out_dir, "last.safetensors", places->resume, sizeof(places->resume));
-        if (status != STN_OK) {
-            return status;
-        }
-        config->resume = places->resume;
-    }
-    if (access(config->resume, R_OK) != 0) {
-        return stn_fail(STN_ERR_NOT_FOUND, "%s: cannot resume: %s", config->resume,
-                        strerror(errno));
-    }
-    // Not too long: access found it.
-    snprintf(places->folder, sizeof(places->folder), "%s", config->resume);
-    const char *folder = folder_of(places->folder);
-    if (config->out_dir == default_out) {
-        config->out_dir = folder;
-    }
-    return same_folder(folder, config->out_dir) ? STN_OK : check_out_dir(o);
-}
+// ---- checking ------------------------------------------------------------------------------------
 
 // A checkpoint knows its network and its data.
 static enum stn_status check_subject(const struct stn_train_config *config)
@@ -337,7 +256,7 @@ static enum stn_status check_options(struct train_options *o, struct places *pla
         status = nodes_check_interfere(o->config.interfere);
     }
     if (status == STN_OK && o->leads) {
-        status = o->config.resume ? settle_resume(o, places) : check_out_dir(o);
+        status = places_settle(&o->config, default_out, o->overwrite, places);
     }
     if (status == STN_OK && o->report) {
         status = report_check_path(o->report);
@@ -351,7 +270,7 @@ static enum stn_status write_reports(const struct watch *w, const struct train_o
                                      enum stn_status ended, const struct stn_train_result *result)
 {
     char path[PATH_MAX];
-    enum stn_status status = join(o->config.out_dir, "report.json", path, sizeof(path));
+    enum stn_status status = places_join(o->config.out_dir, "report.json", path, sizeof(path));
     if (status == STN_OK) {
         status = report_write(w->report, path, ended, result);
     }
