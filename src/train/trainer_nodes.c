@@ -306,6 +306,8 @@ enum stn_status trainer_gather_nodes(struct trainer *t)
     struct exchange_stats exchange = exchange_stats(t->exchange);
     t->own.exchange_seconds = exchange.busy_seconds;
     t->own.exposed_seconds = exchange.exposed_seconds;
+    t->own.exposed_median_seconds = exchange.exposed_median_seconds;
+    t->own.exposed_p90_seconds = exchange.exposed_p90_seconds;
     t->own.skipped = data_loader_stats(t->feed.loader).skipped;
     if (t->validation.loader) {
         t->own.skipped += data_loader_stats(t->validation.loader).skipped;
