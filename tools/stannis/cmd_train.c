@@ -20,7 +20,7 @@ static const char default_out[] = "run";
 struct train_options {
     struct stn_train_config config;
     struct nodes_options nodes;
-    int schedule, augment, progress, fill, wire, policy, rebatch, lr_scale;
+    int schedule, augment, progress, fill, wire, policy;
     bool tune;
     const char *report, *events;
     bool overwrite;
@@ -156,30 +156,23 @@ static const struct base_option options[] = {
     ROW("ssh", TEXT, nodes.ssh, "COMMAND", "what reaches other hosts instead of ssh", NO_LIMITS),
     ROW("dry-run", FLAG, nodes.dry_run, NULL, "print the mpirun line and do nothing", NO_LIMITS),
 
-    HEADING("HyperTune: when nodes become slower or faster"),
+    HEADING("HyperTune: balanced and hypertune move work, unless there is a --split"),
     ROW("evidence", REAL, config.adapt.evidence, "X",
-        "balanced: how much of it, in deviations of a node's noise, says that its speed changed", 1,
-        1000, NULL),
+        "balanced: deviations of a node's noise that say its speed changed", 1, 1000, NULL),
     ROW("noise", REAL, config.adapt.noise, "X",
-        "balanced: noise of step times that every node is granted, as a part of them", 1e-6, 1,
-        NULL),
+        "balanced: noise of step times that every node is granted", 1e-6, 1, NULL),
     ROW("move-cost", REAL, config.adapt.move_cost, "STEPS",
-        "balanced: work is moved when the gain exceeds the time of so many steps", 0, 1000000,
-        NULL),
+        "balanced: what moving work costs; the gain must be more", 0, 1000000, NULL),
     ROW("move-horizon", REAL, config.adapt.move_horizon, "STEPS",
-        "balanced: the gain is counted over so many steps at most, over fewer where speeds change "
-        "often",
-        1, 1000000, NULL),
+        "balanced: the gain counts over so many steps at most", 1, 1000000, NULL),
     ROW("probe-steps", INT64, config.adapt.probe_steps, "N",
-        "balanced: a node too slow for any work is tried again after N steps, then after 2N, …", 1,
-        INFINITY, NULL),
+        "balanced: a node without work is tried after N steps, then 2N, …", 1, INFINITY, NULL),
     ROW("probe-budget", REAL, config.adapt.probe_budget, "X",
-        "balanced: part of the run's time that such trials may cost", 1e-6, 1, NULL),
-    ROW("rebatch", CHOICE, rebatch, NULL, "hypertune: how the new batch of a slow node is found", 0,
-        0, report_rebatch_names),
-    ROW("lr-scale", CHOICE, lr_scale, NULL,
-        "hypertune: whether the learning rate follows the global batch", 0, 0,
-        report_lr_scale_names),
+        "balanced: part of the run's time that trials may cost", 1e-6, 1, NULL),
+    ROW("rebatch", CHOICE, config.adapt.rebatch, NULL,
+        "hypertune: how a slow node's new batch is found", 0, 0, report_rebatch_names),
+    ROW("lr-scale", CHOICE, config.adapt.lr_scale, NULL,
+        "hypertune: does the learning rate follow the global batch", 0, 0, report_lr_scale_names),
     ROW("decline-weight", REAL, config.adapt.decline_weight, "X",
         "hypertune: w of the decline index", 0, 1, NULL),
     ROW("decline-margin", REAL, config.adapt.decline_margin, "X",
@@ -187,7 +180,7 @@ static const struct base_option options[] = {
     ROW("decline-steps", INT, config.adapt.decline_steps, "N",
         "hypertune: so many flags in a row end the epoch", 1, 1000, NULL),
     ROW("batch-range", REAL, config.adapt.batch_range, "X",
-        "hypertune: by what part of its first batch a node's batch may change", 0, 0.99, NULL),
+        "hypertune: by what part of the first a node's batch may change", 0, 0.99, NULL),
 
     HEADING("What remains"),
     ROW("out", TEXT, config.out_dir, "DIR",
@@ -364,8 +357,6 @@ static void settle_choices(struct train_options *o)
     config->fill = (enum stn_fill)o->fill;
     config->wire = (enum stn_wire)o->wire;
     config->policy = (enum stn_policy)o->policy;
-    config->adapt.rebatch = (enum stn_rebatch)o->rebatch;
-    config->adapt.lr_scale = (enum stn_lr_scale)o->lr_scale;
     config->data.seed = config->seed;
     if (!o->tune) {
         config->tune = STN_TUNE_NEVER;
