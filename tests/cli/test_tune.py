@@ -30,7 +30,7 @@ class TuneTest(ProgramTest):
         self.assertLessEqual(plan["hidden_seconds"], plan["reduction_seconds"])
         for node in plan["nodes"]:
             self.assertGreater(node["each_seconds"], 0)
-            self.assertGreaterEqual(node["samples"], 6)
+            self.assertGreaterEqual(node["samples"], 3)
             self.assertGreater(node["memory_limit"], node["memory_needed"])
 
     def train_with_plan(self, plan):
