@@ -136,12 +136,15 @@ enum stn_status plot_shade(struct plot *plot, double x_from, double x_to, const 
     if (plot->span_count == PLOT_ITEMS_MAX) {
         return fail_many("shaded spans");
     }
-    struct plot_span *span = &plot->spans[plot->span_count];
-    *span = (struct plot_span){x_from, x_to, label};
-    if (!text_keep(plot, &span->label)) {
+    struct plot_span span = {x_from, x_to, label};
+    if (!text_keep(plot, &span.label)) {
         return fail_memory();
     }
-    plot->span_count++;
+    int at = plot->span_count++; // from left to right, so that their words fit into few rows
+    for (; at > 0 && plot->spans[at - 1].from > x_from; at--) {
+        plot->spans[at] = plot->spans[at - 1];
+    }
+    plot->spans[at] = span;
     return STN_OK;
 }
 
