@@ -9,7 +9,7 @@ stannis=build/stannis
 out=build/demo
 data=/usr/share/datasets/fashion-mnist
 nodes='host=1.0,csd*3=0.25'
-common=(train --net lenet --data fashion-mnist --batch 448 --micro-batch 8 --lr 0.05 --augment none)
+common=(train --net lenet --data fashion-mnist --batch 336 --micro-batch 8 --lr 0.05 --augment none)
 
 show() {
     echo
@@ -32,20 +32,20 @@ if ! why=$($stannis emulate "$nodes" -- true 2>&1); then
     exit
 fi
 
-echo "Four nodes: one with a whole CPU, three with a quarter each. In step 40 another program, three processes strong, starts on"
-echo "csd.1 and takes three quarters of it, until step 80. Watch the shares."
-show $stannis "${common[@]}" --epochs 1 --emulate "$nodes" --interfere 'csd.1@40-80:busy*3' --policy balanced \
+echo "Four nodes: one with a whole CPU, three with a quarter each. In step 60 another program, three processes strong, starts on"
+echo "csd.1 and takes three quarters of it, until step 110. Watch the shares."
+show $stannis "${common[@]}" --epochs 1 --emulate "$nodes" --interfere 'csd.1@60-110:busy*3' --policy balanced \
     --out "$out/run" --overwrite --events "$out/balanced.jsonl"
 
 echo
-echo "The same program on csd.1 under other policies, from step 12 to 24 of 34:"
+echo "The same program on csd.1 under other policies, from step 10 to 20 of 28:"
 for policy in uniform static hypertune; do
-    echo "\$ $stannis train … --policy $policy --interfere 'csd.1@12-24:busy*3' --steps 34"
-    $stannis "${common[@]}" --epochs 100 --steps 34 --emulate "$nodes" --interfere 'csd.1@12-24:busy*3' \
+    echo "\$ $stannis train … --policy $policy --interfere 'csd.1@10-20:busy*3' --steps 28"
+    $stannis "${common[@]}" --epochs 100 --steps 28 --emulate "$nodes" --interfere 'csd.1@10-20:busy*3' \
         --policy $policy --out "$out/$policy" --overwrite --events "$out/$policy.jsonl" --progress none
 done
 
 echo
-scripts/demo_table.py uniform="$out/uniform.jsonl":12-24 static="$out/static.jsonl":12-24 \
-    "the paper's HyperTune=$out/hypertune.jsonl":12-24 balanced="$out/balanced.jsonl":40-80
+scripts/demo_table.py uniform="$out/uniform.jsonl":10-20 static="$out/static.jsonl":10-20 \
+    "the paper's HyperTune=$out/hypertune.jsonl":10-20 balanced="$out/balanced.jsonl":60-110
 look

@@ -77,7 +77,8 @@ struct sim_paper_row {
     const char *unit;
     double paper; // NAN: it prints no number
     double simulated;
-    const char *why; // it is more than 5 % off, if it is; NULL: it should not be
+    // Why it is more than 5 % off, if it is (NULL: it should not be); of ours, what makes the change.
+    const char *why;
 };
 
 enum { SIM_PAPER_ROWS_MAX = 64, SIM_PAPER_CURVES_MAX = 8, SIM_PAPER_POINTS_MAX = 64 };

@@ -71,17 +71,28 @@ static enum stn_status run_row(const struct sim_sizing_config *c, int csds,
     return status;
 }
 
+// Neither the next CSD nor the next few add enough each. (A single one may add little just because
+// micro-batches are whole.)
+static bool is_knee(const struct sim_sizing *sizing, int i, double knee)
+{
+    double from = sizing->rows[i].images_per_s;
+    for (int k = i + 1; k < sizing->count; k++) {
+        if (sizing->rows[k].images_per_s >= from * (1.0 + knee * (k - i))) {
+            return false;
+        }
+    }
+    return i + 1 < sizing->count;
+}
+
 static void compare(struct sim_sizing *sizing, double knee)
 {
     sizing->knee = -1;
     for (int i = 0; i < sizing->count; i++) {
         struct sim_sizing_row *row = &sizing->rows[i];
         row->saved = 1.0 - row->joules_per_image / sizing->alone.joules_per_image;
-        if (i > 0) {
-            row->added = row->images_per_s / row[-1].images_per_s - 1.0;
-        }
-        if (i > 0 && row->added < knee && sizing->knee < 0) {
-            sizing->knee = row[-1].csds;
+        row->added = i > 0 ? row->images_per_s / row[-1].images_per_s - 1.0 : 0.0;
+        if (sizing->knee < 0 && is_knee(sizing, i, knee)) {
+            sizing->knee = row->csds;
         }
     }
 }

@@ -17,7 +17,7 @@ struct sim_sizing_config {
     int micro_batch; // images
     int batch;       // of all nodes; 0: the policy's choice
     double gradient_bytes, flops_per_image;
-    double knee; // another CSD adds less than this part of the speed
+    double knee; // another CSD should add this part of the speed
 };
 
 struct sim_sizing_row {
@@ -34,7 +34,7 @@ struct sim_sizing {
     struct sim_sizing_row alone; // the host
     struct sim_sizing_row *rows; // [count]
     int count;
-    int knee; // CSDs, the next of which adds too little; −1: each adds enough
+    int knee; // CSDs, from which on more add too little each; −1: they add enough up to the last
 };
 
 STN_MUST_CHECK enum stn_status sim_sizing_run(const struct sim_sizing_config *config,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "capture.h"
+#include "close.h"
 #include "cmocka_all.h"
 #include "sim/device.h"
 
@@ -53,7 +54,7 @@ static void the_papers_devices_are_built_in(void **state)
     assert_int_equal(
         sim_device_require_speed(sim_devices_find(&devices, "newport"), "mobilenet_v2", 25, &speed),
         STN_OK);
-    assert_float_equal(speed->images_per_s, 3.08, 1e-12);
+    assert_close(speed->images_per_s, 3.08, 1e-12);
     assert_true(sim_devices_find(&devices, "laguna")->link.through_host);
     sim_devices_fini(&devices);
 }
@@ -92,11 +93,11 @@ static void speeds_become_a_line(void **state)
                          &devices),
                      STN_OK);
     struct sim_device *a = sim_devices_find(&devices, "a");
-    assert_float_equal(sim_device_find_net(a, "one")->line.each_s, 0.25, 1e-12);
-    assert_float_equal(sim_device_find_net(a, "one")->line.fixed_s, 0.0, 0.0);
-    assert_float_equal(sim_device_find_net(a, "line")->line.fixed_s, 1.0, 1e-6);
-    assert_float_equal(sim_device_find_net(a, "line")->line.each_s, 0.1, 1e-6);
-    assert_float_equal(sim_device_find_net(a, "given")->line.fixed_s, 2.0, 0.0);
+    assert_close(sim_device_find_net(a, "one")->line.each_s, 0.25, 1e-12);
+    assert_close(sim_device_find_net(a, "one")->line.fixed_s, 0.0, 0.0);
+    assert_close(sim_device_find_net(a, "line")->line.fixed_s, 1.0, 1e-6);
+    assert_close(sim_device_find_net(a, "line")->line.each_s, 0.1, 1e-6);
+    assert_close(sim_device_find_net(a, "given")->line.fixed_s, 2.0, 0.0);
     assert_string_equal(sim_device_find_net(a, "given")->source, "me");
     sim_devices_fini(&devices);
 }
@@ -132,8 +133,8 @@ static void a_tuned_plan_is_a_device_file(void **state)
     assert_int_equal(devices.count, 2);
     const struct sim_device_net *net =
         sim_device_find_net(sim_devices_find(&devices, "csd"), "lenet");
-    assert_float_equal(net->line.fixed_s, 0.5, 1e-9);
-    assert_float_equal(net->line.each_s, 0.2, 1e-9); // an image's
+    assert_close(net->line.fixed_s, 0.5, 1e-9);
+    assert_close(net->line.each_s, 0.2, 1e-9); // an image's
     assert_string_equal(net->source, "d.yaml, measured 2026-11-16");
     sim_devices_fini(&devices);
     assert_refused(PLAN " \"nodes\": []}", "d.yaml:2: nodes: expected a list of 1 to 1000");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // stannis plan: what a host would do with so many CSDs, before they are bought.
-#include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "plot/plot.h"
-#include "report/format.h"
 #include "sim/sizing.h"
 #include "stannis/stannis.h"
 #include "verb.h"
@@ -54,17 +54,25 @@ static const struct base_command command = {
 
 // ---- what is asked ------------------------------------------------------------------------------
 
+static bool parse_number(const char *text, int *out)
+{
+    int64_t number;
+    if (base_parse_int64(text, &number) != 0 || number < 0 || number > SIM_SIZING_CSDS_MAX) {
+        return false;
+    }
+    *out = (int)number;
+    return true;
+}
+
 // "0..36" or "24".
 static enum stn_status parse_count(const char *text, int *least, int *most)
 {
-    int used = 0;
-    bool range = sscanf(text, "%d..%d%n", least, most, &used) == 2 && text[used] == '\0';
-    if (!range) {
-        used = 0;
-        range = sscanf(text, "%d%n", least, &used) == 1 && text[used] == '\0';
-        *most = *least;
-    }
-    if (!range || *least < 0 || *most < *least || *most > SIM_SIZING_CSDS_MAX) {
+    char first[16];
+    const char *dots = strstr(text, "..");
+    int length = dots ? (int)(dots - text) : (int)strlen(text);
+    snprintf(first, sizeof(first), "%.*s", length, text);
+    if (!parse_number(first, least) || !parse_number(dots ? dots + 2 : first, most) ||
+        *most < *least) {
         return stn_fail(STN_ERR_INVALID,
                         "--count %s: expected a number or a range as 0..36, up to %d", text,
                         SIM_SIZING_CSDS_MAX);
@@ -155,9 +163,9 @@ static void print_human(const struct plan_options *o, const struct sim_sizing *s
                row->joules_per_image, 100.0 * row->saved, 1e-6 * row->flops_per_watt, row->batch);
     }
     if (sizing->knee >= 0) {
-        printf("\nknee: %d CSDs; another one adds less than %g %%\n", sizing->knee, o->knee);
+        printf("\nknee: %d CSDs; more of them add less than %g %% each\n", sizing->knee, o->knee);
     } else if (sizing->count > 1) {
-        printf("\nknee: none; up to the last each CSD adds %g %% or more\n", o->knee);
+        printf("\nknee: none; up to the last, CSDs add %g %% or more\n", o->knee);
     }
 }
 

@@ -11,18 +11,12 @@
 
 #include "comm/comm.h"
 #include "nodes.h"
-#include "report/events.h"
-#include "report/fanout.h"
 #include "report/format.h"
 #include "report/names.h"
-#include "report/progress.h"
-#include "report/report.h"
 #include "stannis/stannis.h"
 #include "stop.h"
 #include "verb.h"
-
-enum progress_mode { PROGRESS_AUTO, PROGRESS_PLAIN, PROGRESS_JSON, PROGRESS_NONE };
-static const char *const progress_names[] = {"auto", "plain", "json", "none", NULL};
+#include "watch.h"
 
 static const char default_out[] = "run";
 
@@ -127,8 +121,8 @@ static const struct base_option options[] = {
         "who computes how much of a step; balanced (the default, or the plan's) and hypertune move "
         "work while training, unless there is a --split",
         0, 0, report_policy_names),
-    ROW("efficiency", REAL, config.efficiency, "X",
-        "--batch auto: of the sum of the nodes' speeds", 0.01, 1, NULL),
+    ROW("efficiency", REAL, config.efficiency, "X", "--batch auto: of the sum of the nodes' speeds",
+        0.01, 1, NULL),
     ROW("adjust", REAL, config.adjust, "SECONDS",
         "--policy stannis: C of Algorithm 1, the larger the finer its steps; by default twice the "
         "slowest node's step time",
@@ -216,7 +210,7 @@ static const struct base_option options[] = {
         "auto: a moving line on a terminal, else plain; plain: a line now and then; both on "
         "stderr. json: a JSON "
         "object a line on stdout; none",
-        0, 0, progress_names),
+        0, 0, watch_mode_names),
     ROW("report", TEXT, report, "FILE", "write the report (one JSON object) here too", NO_LIMITS),
     ROW("events", TEXT, events, "FILE", "a JSON object a line for every step and epoch", NO_LIMITS),
     {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, NO_LIMITS},
@@ -351,80 +345,9 @@ static enum stn_status check_options(struct train_options *o, struct places *pla
     return status;
 }
 
-// ---- watching -------------------------------------------------------------------------------------------
-
-struct watchers {
-    struct report_fanout fanout;
-    struct report_progress *progress;
-    struct report_events json, events;
-    struct report *report;
-};
-
-// Messages go above the moving line.
-static void sink(void *context, enum stn_log_level level, const char *line)
-{
-    static const char *const prefixes[] = {"stannis: error: ", "stannis: warning: ", "",
-                                           "stannis: debug: "};
-    report_progress_clear(context);
-    fprintf(stderr, "%s%s\n", prefixes[level], line);
-}
-
-static enum stn_status start_progress(struct watchers *w, enum progress_mode mode)
-{
-    if (mode == PROGRESS_NONE) {
-        return STN_OK;
-    }
-    if (mode == PROGRESS_JSON) {
-        enum stn_status status = report_events_attach(&w->json, STDOUT_FILENO, "standard output");
-        report_fanout_add(&w->fanout, report_events_observer(&w->json));
-        return status;
-    }
-    struct report_progress_options look = report_progress_detect(stderr);
-    if (mode == PROGRESS_PLAIN) {
-        look.style = REPORT_PLAIN;
-        look.colour = false;
-    }
-    w->progress = report_progress_create(&look);
-    if (!w->progress) {
-        return stn_fail(STN_ERR_NO_MEMORY, "no memory for the progress display");
-    }
-    report_fanout_add(&w->fanout, report_progress_observer(w->progress));
-    stn_log_set_sink(sink, w->progress);
-    return STN_OK;
-}
-
-static enum stn_status start_watching(struct watchers *w, const struct train_options *o)
-{
-    if (!o->leads) {
-        return STN_OK;
-    }
-    enum stn_status status = report_create(&w->report);
-    if (status != STN_OK) {
-        return status;
-    }
-    report_fanout_add(&w->fanout, report_observer(w->report));
-    if (o->events) {
-        status = report_events_open(&w->events, o->events, o->config.resume != NULL);
-        if (status != STN_OK) {
-            return status;
-        }
-        report_fanout_add(&w->fanout, report_events_observer(&w->events));
-    }
-    return start_progress(w, (enum progress_mode)o->progress);
-}
-
-static void stop_watching(struct watchers *w)
-{
-    stn_log_set_sink(NULL, NULL);
-    report_progress_destroy(w->progress);
-    report_events_close(&w->json);
-    report_events_close(&w->events);
-    report_destroy(w->report);
-}
-
 // ---- the end --------------------------------------------------------------------------------------------
 
-static enum stn_status write_reports(const struct watchers *w, const struct train_options *o,
+static enum stn_status write_reports(const struct watch *w, const struct train_options *o,
                                      enum stn_status ended, const struct stn_train_result *result)
 {
     char path[PATH_MAX];
@@ -458,11 +381,15 @@ static void print_summary(const struct train_options *o, enum stn_status ended,
 
 static enum stn_status train(struct train_options *o)
 {
-    struct watchers watchers = {0};
+    struct watch watchers = {0};
     o->config.stop_requested = stop_requested;
     o->config.stop_context = &o->stop_announced;
     o->stop_announced = !o->leads;
-    enum stn_status status = start_watching(&watchers, o);
+    enum stn_status status = STN_OK;
+    if (o->leads) {
+        status = watch_start(&watchers, (enum watch_mode)o->progress, o->events,
+                             o->config.resume != NULL);
+    }
     if (status != STN_OK) {
         goto out_stop;
     }
@@ -482,7 +409,7 @@ static enum stn_status train(struct train_options *o)
         status = written;
     }
 out_stop:
-    stop_watching(&watchers);
+    watch_stop(&watchers);
     return status;
 }
 
@@ -501,7 +428,7 @@ static enum stn_status train_as_node(struct train_options *o)
 
 static struct train_options defaults(void)
 {
-    struct train_options o = {.config = stn_train_defaults(), .progress = PROGRESS_AUTO};
+    struct train_options o = {.config = stn_train_defaults(), .progress = WATCH_AUTO};
     o.config.out_dir = default_out;
     o.config.batch = 0; // told apart from what a user says
     o.policy = STN_POLICY_DEFAULT;

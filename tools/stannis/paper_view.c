@@ -36,9 +36,11 @@ enum { SECTIONS = sizeof(sections) / sizeof(*sections), EXPLANATIONS_MAX = 8 };
 // Beyond it a prediction is off, and explained.
 static const double error_most = 0.05;
 
-static bool is_off(const struct sim_paper_row *row)
+// What there is to say about a row; NULL: nothing.
+static const char *note_of(const struct sim_paper_row *row)
 {
-    return row->kind == SIM_PAPER_PREDICTED && fabs(sim_paper_error(row)) > error_most;
+    bool fine = row->kind == SIM_PAPER_PREDICTED && !(fabs(sim_paper_error(row)) > error_most);
+    return fine ? NULL : row->why;
 }
 
 // ---- the table ----------------------------------------------------------------------------------
@@ -92,8 +94,8 @@ static void print_table(const struct sim_paper_report *report)
         for (int i = 0; i < report->row_count; i++) {
             const struct sim_paper_row *row = &report->rows[i];
             if (row->kind == sections[s].kind) {
-                print_row(row,
-                          is_off(row) && row->why ? explain(explanations, &count, row->why) : 0);
+                const char *note = note_of(row);
+                print_row(row, note ? explain(explanations, &count, note) : 0);
             }
         }
     }
@@ -113,8 +115,7 @@ static json_t *describe_row(const struct sim_paper_row *row)
     return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "kind", kind, "where", row->where,
                      "what", row->what, "unit", row->unit, "paper", report_json_real(row->paper),
                      "simulated", report_json_real(row->simulated), "error",
-                     report_json_real(sim_paper_error(row)), "why",
-                     report_json_text(is_off(row) ? row->why : NULL));
+                     report_json_real(sim_paper_error(row)), "why", report_json_text(note_of(row)));
 }
 
 static json_t *describe_curve(const struct sim_paper_curve *curve)
