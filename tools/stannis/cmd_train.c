@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // stannis train: options to a configuration, observers around a run, a report after it.
-#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "comm/comm.h"
 #include "nodes.h"
+#include "places.h"
 #include "report/format.h"
 #include "report/names.h"
 #include "stannis/stannis.h"
@@ -23,7 +21,7 @@ static const char default_out[] = "run";
 struct train_options {
     struct stn_train_config config;
     struct nodes_options nodes;
-    int schedule, augment, progress, fill, wire, policy, rebatch, lr_scale;
+    int schedule, augment, progress, fill, wire, policy;
     bool tune;
     const char *report, *events;
     bool overwrite;
@@ -159,30 +157,23 @@ static const struct base_option options[] = {
     ROW("ssh", TEXT, nodes.ssh, "COMMAND", "what reaches other hosts instead of ssh", NO_LIMITS),
     ROW("dry-run", FLAG, nodes.dry_run, NULL, "print the mpirun line and do nothing", NO_LIMITS),
 
-    HEADING("HyperTune: when nodes become slower or faster"),
+    HEADING("HyperTune: balanced and hypertune move work, unless there is a --split"),
     ROW("evidence", REAL, config.adapt.evidence, "X",
-        "balanced: how much of it, in deviations of a node's noise, says that its speed changed", 1,
-        1000, NULL),
+        "balanced: deviations of a node's noise that say its speed changed", 1, 1000, NULL),
     ROW("noise", REAL, config.adapt.noise, "X",
-        "balanced: noise of step times that every node is granted, as a part of them", 1e-6, 1,
-        NULL),
+        "balanced: noise of step times that every node is granted", 1e-6, 1, NULL),
     ROW("move-cost", REAL, config.adapt.move_cost, "STEPS",
-        "balanced: work is moved when the gain exceeds the time of so many steps", 0, 1000000,
-        NULL),
+        "balanced: what moving work costs; the gain must be more", 0, 1000000, NULL),
     ROW("move-horizon", REAL, config.adapt.move_horizon, "STEPS",
-        "balanced: the gain is counted over so many steps at most, over fewer where speeds change "
-        "often",
-        1, 1000000, NULL),
+        "balanced: the gain counts over so many steps at most", 1, 1000000, NULL),
     ROW("probe-steps", INT64, config.adapt.probe_steps, "N",
-        "balanced: a node too slow for any work is tried again after N steps, then after 2N, …", 1,
-        INFINITY, NULL),
+        "balanced: a node without work is tried after N steps, then 2N, …", 1, INFINITY, NULL),
     ROW("probe-budget", REAL, config.adapt.probe_budget, "X",
-        "balanced: part of the run's time that such trials may cost", 1e-6, 1, NULL),
-    ROW("rebatch", CHOICE, rebatch, NULL, "hypertune: how the new batch of a slow node is found", 0,
-        0, report_rebatch_names),
-    ROW("lr-scale", CHOICE, lr_scale, NULL,
-        "hypertune: whether the learning rate follows the global batch", 0, 0,
-        report_lr_scale_names),
+        "balanced: part of the run's time that trials may cost", 1e-6, 1, NULL),
+    ROW("rebatch", CHOICE, config.adapt.rebatch, NULL,
+        "hypertune: how a slow node's new batch is found", 0, 0, report_rebatch_names),
+    ROW("lr-scale", CHOICE, config.adapt.lr_scale, NULL,
+        "hypertune: does the learning rate follow the global batch", 0, 0, report_lr_scale_names),
     ROW("decline-weight", REAL, config.adapt.decline_weight, "X",
         "hypertune: w of the decline index", 0, 1, NULL),
     ROW("decline-margin", REAL, config.adapt.decline_margin, "X",
@@ -190,7 +181,7 @@ static const struct base_option options[] = {
     ROW("decline-steps", INT, config.adapt.decline_steps, "N",
         "hypertune: so many flags in a row end the epoch", 1, 1000, NULL),
     ROW("batch-range", REAL, config.adapt.batch_range, "X",
-        "hypertune: by what part of its first batch a node's batch may change", 0, 0.99, NULL),
+        "hypertune: by what part of the first a node's batch may change", 0, 0.99, NULL),
 
     HEADING("What remains"),
     ROW("out", TEXT, config.out_dir, "DIR",
@@ -233,86 +224,7 @@ static const struct base_command command = {
     "  stannis train --net lenet --data synthetic:1000 --steps 20 --progress json --out /tmp/try",
     options};
 
-// ---- where things go ------------------------------------------------------------------------------------
-
-static enum stn_status join(const char *dir, const char *file, char *path, size_t size)
-{
-    int length = snprintf(path, size, "%s/%s", dir, file);
-    if (length < 0 || (size_t)length >= size) {
-        return stn_fail(STN_ERR_INVALID, "--out %.60s…: name too long", dir);
-    }
-    return STN_OK;
-}
-
-// The folder of a path, in `buffer`, which holds the path already.
-static const char *folder_of(char *buffer)
-{
-    char *slash = strrchr(buffer, '/');
-    if (!slash) {
-        return ".";
-    }
-    *(slash == buffer ? slash + 1 : slash) = '\0';
-    return buffer;
-}
-
-static bool same_folder(const char *a, const char *b)
-{
-    struct stat left, right;
-    return stat(a, &left) == 0 && stat(b, &right) == 0 && left.st_dev == right.st_dev &&
-           left.st_ino == right.st_ino;
-}
-
-// A finished or interrupted training is worth more than the few letters of --overwrite.
-static enum stn_status check_out_dir(const struct train_options *o)
-{
-    static const char *const files[] = {"last.safetensors", "best.safetensors"};
-    char path[PATH_MAX];
-    for (int i = 0; i < 2 && !o->overwrite; i++) {
-        enum stn_status status = join(o->config.out_dir, files[i], path, sizeof(path));
-        if (status != STN_OK) {
-            return status;
-        }
-        if (access(path, F_OK) == 0) {
-            return stn_fail(
-                STN_ERR_INVALID,
-                "%s already holds a training (%s); use --resume last to continue it, --out DIR for "
-                "another place, or --overwrite",
-                o->config.out_dir, files[i]);
-        }
-    }
-    return STN_OK;
-}
-
-// Paths that options stand for.
-struct places {
-    char resume[PATH_MAX], folder[PATH_MAX];
-};
-
-// "--resume last" becomes a path. A resumed run goes on in the folder of its checkpoint, unless
-// --out says another, which must be free.
-static enum stn_status settle_resume(struct train_options *o, struct places *places)
-{
-    struct stn_train_config *config = &o->config;
-    if (strcmp(config->resume, "last") == 0) {
-        enum stn_status status =
-            join(config->out_dir, "last.safetensors", places->resume, sizeof(places->resume));
-        if (status != STN_OK) {
-            return status;
-        }
-        config->resume = places->resume;
-    }
-    if (access(config->resume, R_OK) != 0) {
-        return stn_fail(STN_ERR_NOT_FOUND, "%s: cannot resume: %s", config->resume,
-                        strerror(errno));
-    }
-    // Not too long: access found it.
-    snprintf(places->folder, sizeof(places->folder), "%s", config->resume);
-    const char *folder = folder_of(places->folder);
-    if (config->out_dir == default_out) {
-        config->out_dir = folder;
-    }
-    return same_folder(folder, config->out_dir) ? STN_OK : check_out_dir(o);
-}
+// ---- checking ------------------------------------------------------------------------------------
 
 // A checkpoint knows its network and its data.
 static enum stn_status check_subject(const struct stn_train_config *config)
@@ -337,7 +249,7 @@ static enum stn_status check_options(struct train_options *o, struct places *pla
         status = nodes_check_interfere(o->config.interfere);
     }
     if (status == STN_OK && o->leads) {
-        status = o->config.resume ? settle_resume(o, places) : check_out_dir(o);
+        status = places_settle(&o->config, default_out, o->overwrite, places);
     }
     if (status == STN_OK && o->report) {
         status = report_check_path(o->report);
@@ -351,7 +263,7 @@ static enum stn_status write_reports(const struct watch *w, const struct train_o
                                      enum stn_status ended, const struct stn_train_result *result)
 {
     char path[PATH_MAX];
-    enum stn_status status = join(o->config.out_dir, "report.json", path, sizeof(path));
+    enum stn_status status = places_join(o->config.out_dir, "report.json", path, sizeof(path));
     if (status == STN_OK) {
         status = report_write(w->report, path, ended, result);
     }
@@ -446,8 +358,6 @@ static void settle_choices(struct train_options *o)
     config->fill = (enum stn_fill)o->fill;
     config->wire = (enum stn_wire)o->wire;
     config->policy = (enum stn_policy)o->policy;
-    config->adapt.rebatch = (enum stn_rebatch)o->rebatch;
-    config->adapt.lr_scale = (enum stn_lr_scale)o->lr_scale;
     config->data.seed = config->seed;
     if (!o->tune) {
         config->tune = STN_TUNE_NEVER;
