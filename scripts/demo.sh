@@ -9,7 +9,7 @@ stannis=build/stannis
 out=build/demo
 data=/usr/share/datasets/fashion-mnist
 nodes='host=1.0,csd*3=0.25'
-common=(train --net lenet --data fashion-mnist --batch 448 --micro-batch 8 --lr 0.05 --augment none)
+subject=(--net lenet --data fashion-mnist --batch 336 --micro-batch 8 --augment none)
 
 show() {
     echo
@@ -27,25 +27,31 @@ mkdir -p "$out/pictures"
 if ! why=$($stannis emulate "$nodes" -- true 2>&1); then
     echo "Four nodes cannot be emulated here, so this shows a training on one."
     echo "Why: ${why#stannis: error: }"
-    show $stannis "${common[@]}" --epochs 1 --out "$out/run" --overwrite
+    show $stannis train "${subject[@]}" --lr 0.05 --epochs 1 --out "$out/run" --overwrite
     look
     exit
 fi
 
-echo "Four nodes: one with a whole CPU, three with a quarter each. In step 40 another program, three processes strong, starts on"
-echo "csd.1 and takes three quarters of it, until step 80. Watch the shares."
-show $stannis "${common[@]}" --epochs 1 --emulate "$nodes" --interfere 'csd.1@40-80:busy*3' --policy balanced \
-    --out "$out/run" --overwrite --events "$out/balanced.jsonl"
+echo "Four nodes: one with a whole CPU, three with a quarter of one. How fast are they, and who should do how much?"
+show $stannis tune "${subject[@]}" --emulate "$nodes" --out "$out/plan.json"
+
+cluster=(train "${subject[@]}" --lr 0.05 --emulate "$nodes" --plan "$out/plan.json" --overwrite)
+echo
+echo "They train. In step 60 another program, three processes strong, takes three quarters of csd.1, until step 110."
+echo "Watch the shares move."
+show $stannis "${cluster[@]}" --policy balanced --epochs 1 --interfere 'csd.1@60-110:busy*3' --out "$out/run" \
+    --events "$out/balanced.jsonl"
 
 echo
-echo "The same program on csd.1 under other policies, from step 12 to 24 of 34:"
+echo "The same program on csd.1 under other policies, from step 10 to 20 of 28:"
 for policy in uniform static hypertune; do
-    echo "\$ $stannis train … --policy $policy --interfere 'csd.1@12-24:busy*3' --steps 34"
-    $stannis "${common[@]}" --epochs 100 --steps 34 --emulate "$nodes" --interfere 'csd.1@12-24:busy*3' \
-        --policy $policy --out "$out/$policy" --overwrite --events "$out/$policy.jsonl" --progress none
+    echo "\$ $stannis train … --policy $policy --interfere 'csd.1@10-20:busy*3' --steps 28"
+    $stannis "${cluster[@]}" --policy $policy --epochs 100 --steps 28 --interfere 'csd.1@10-20:busy*3' \
+        --out "$out/$policy" --events "$out/$policy.jsonl" --progress none 2>"$out/messages" ||
+        { cat "$out/messages" >&2; exit 1; }
 done
 
 echo
-scripts/demo_table.py uniform="$out/uniform.jsonl":12-24 static="$out/static.jsonl":12-24 \
-    "the paper's HyperTune=$out/hypertune.jsonl":12-24 balanced="$out/balanced.jsonl":40-80
+scripts/demo_table.py uniform="$out/uniform.jsonl":10-20 static="$out/static.jsonl":10-20 \
+    "the paper's HyperTune=$out/hypertune.jsonl":10-20 balanced="$out/balanced.jsonl":60-110
 look

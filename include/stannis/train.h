@@ -132,6 +132,7 @@ struct stn_train_node {
     double compute_seconds, wait_seconds; // waiting for other nodes and the exchange
     double exchange_seconds;              // CPU time of its communication thread
     double exposed_seconds; // of the exchange after the last node had computed, alike on all
+    double exposed_median_seconds, exposed_p90_seconds;     // of one of the last 255 steps
     int64_t gradient_bytes, statistic_bytes, control_bytes; // sent; there is no kind for samples
 };
 
@@ -201,7 +202,7 @@ struct stn_tune_progress {
         const char *name;
         int samples;
         bool done, sure;
-        bool news; // done since the last call
+        bool news;                          // done since the last call
         double fixed_seconds, each_seconds; // so far
     } * node;                               // [nodes]
     int micro_batch;

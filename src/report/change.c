@@ -26,20 +26,20 @@ static const char *name_of(const struct report_crew *crew, int node)
 // What follows the name of the node.
 static void put_incident(const struct report_incident *incident, struct report_writer *w)
 {
-    report_put(w, " was up to %.1f times slower from step %" PRId64, incident->slowdown,
-               incident->since_step);
+    report_put(w, "up to %.1f × slower ", incident->slowdown);
     if (incident->until_step >= 0) {
-        report_put(w, " to %" PRId64, incident->until_step - 1);
+        report_put(w, "in steps %" PRId64 "–%" PRId64, incident->since_step,
+                   incident->until_step - 1);
     } else {
-        report_put(w, " to the end");
+        report_put(w, "from step %" PRId64 " to the end", incident->since_step);
     }
-    report_put(w, ": %s; ", incident->cause);
+    report_put(w, " (%s), ", incident->cause);
     if (incident->least < incident->before) {
-        report_put(w, "got %d instead of %d micro-batches", incident->least, incident->before);
+        report_put(w, "%d instead of %d micro-batches", incident->least, incident->before);
     } else {
         report_put(w, "kept its %d micro-batches", incident->before);
     }
-    report_put(w, "; cost %.1f s", incident->cost_seconds);
+    report_put(w, ", cost %.1f s", incident->cost_seconds);
 }
 
 // "host 14 → 16, csd.1 3 → 1": the first few, then how many more.
@@ -89,11 +89,11 @@ void report_change_text(const struct report_crew *crew, const struct stn_train_c
     if (change->kind == STN_CHANGE_SPLIT) {
         put_split(crew, change, &w);
     } else if (report_incident_of(crew, change, &incident)) {
-        report_put(&w, "%s is %s; it", incident.name,
+        report_put(&w, "%s is %s: ", incident.name,
                    incident.until_step < 0 ? "still slow" : "as fast as before again");
         put_incident(&incident, &w);
     } else {
-        report_put(&w, "%s is %.1f times slower, from step %" PRId64 " on: %s", name ? name : "?",
+        report_put(&w, "%s is %.1f × slower, from step %" PRId64 " on: %s", name ? name : "?",
                    change->slowdown, change->since_step, change->cause ? change->cause : "unknown");
     }
 }
@@ -163,7 +163,7 @@ bool report_incident_of(const struct report_crew *crew, const struct stn_train_c
 void report_incident_text(const struct report_incident *incident, char out[REPORT_CHANGE_BYTES])
 {
     struct report_writer w = {out, REPORT_CHANGE_BYTES, 0};
-    report_put(&w, "%.32s", incident->name);
+    report_put(&w, "%.32s: ", incident->name);
     put_incident(incident, &w);
 }
 

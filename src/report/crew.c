@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 static const double keep = 0.6; // of the mean so far: a change shows at once, noise does not
+static const int64_t recovery_steps = 5; // work that comes back so soon comes because of it
 
 // ---- what is told ---------------------------------------------------------------------------------------
 
@@ -70,7 +71,7 @@ static void take_slowed(struct report_crew_node *node, const struct stn_train_ch
 {
     bool moved_now = node->moved_step == change->step;
     node->slow = true;
-    node->recovered = false;
+    node->recovered_step = 0;
     node->since_step = change->since_step;
     node->before = moved_now ? node->micro_batches - node->moved : node->micro_batches;
     node->least = node->micro_batches;
@@ -94,7 +95,7 @@ void report_crew_change(struct report_crew *crew, const struct stn_train_change 
     case STN_CHANGE_RECOVERED:
         if (node) {
             node->slow = false;
-            node->recovered = true;
+            node->recovered_step = change->step;
         }
         break;
     case STN_CHANGE_LASTING: break;
@@ -121,16 +122,30 @@ double report_crew_busy(const struct report_crew *crew, int node)
     return n->compute + n->wait > 0 ? n->compute / (n->compute + n->wait) : 0;
 }
 
+// Why it moved: a node gets less because it is slow, and more because it is not any longer; else it makes room for others.
+static const char *reason(const struct report_crew_node *n)
+{
+    bool just_recovered = n->recovered_step > 0 && n->moved_step >= n->recovered_step &&
+                          n->moved_step - n->recovered_step < recovery_steps;
+    return n->slow && n->moved < 0          ? n->cause
+           : just_recovered && n->moved > 0 ? "as fast as before"
+                                            : NULL;
+}
+
 void report_crew_news(const struct report_crew *crew, int node, char *out, size_t size)
 {
     const struct report_crew_node *n = &crew->nodes[node];
-    const char *why = n->slow ? n->cause : n->recovered ? "as fast as before" : NULL;
-    if (n->moved != 0 && (!why || n->moved_step >= n->since_step)) {
+    const char *why = reason(n);
+    bool moved_since = n->moved != 0 && n->moved_step >= n->since_step;
+    if (n->slow && !moved_since) {
+        snprintf(out, size, "slow since step %" PRId64 ": %s", n->since_step, n->cause);
+    } else if (n->slow && !why) {
+        snprintf(out, size, "%+d at step %" PRId64 ", slow since %" PRId64 ": %s", n->moved,
+                 n->moved_step, n->since_step, n->cause);
+    } else if (moved_since) {
         snprintf(out, size, "%+d at step %" PRId64 "%s%s", n->moved, n->moved_step, why ? ": " : "",
                  why ? why : "");
-    } else if (n->slow) {
-        snprintf(out, size, "slow since step %" PRId64 ": %s", n->since_step, n->cause);
     } else {
-        snprintf(out, size, "%s", why ? why : "");
+        snprintf(out, size, "%s", n->recovered_step > 0 ? "as fast as before" : "");
     }
 }

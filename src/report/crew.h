@@ -19,10 +19,10 @@ struct report_crew_node {
     double compute, wait, work; // seconds and micro-batches of a step, recent ones most
     double slowdown;            // 1: as fast as ever; 0: nobody watches
     // The last time it was slow:
-    bool slow;      // it still is
-    bool recovered; // it was
+    bool slow; // it still is
     int64_t since_step;
-    int before, least; // micro-batches: before, and the least it had meanwhile
+    int64_t recovered_step; // 0: it never was slow, or still is
+    int before, least;      // micro-batches: before, and the least it had meanwhile
     char cause[REPORT_CAUSE_BYTES];
 };
 

@@ -3,8 +3,8 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 const char *report_count(struct report_text *to, int64_t count)

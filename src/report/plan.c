@@ -34,7 +34,9 @@ static void print_node(const struct printer *to, const struct stn_plan *plan,
     snprintf(line, sizeof(line), "%-12.32s %9s %9s %12s %12s %4.0f %% %10s%s", n->name,
              report_seconds(&fixed, n->fixed_seconds), report_seconds(&each, n->each_seconds),
              alone, share, 100.0 * n->busy, report_bytes(&memory, n->memory_needed),
-             n->doubt ? "  unsure" : n->too_slow ? "  too slow" : "");
+             n->doubt      ? "  unsure"
+             : n->too_slow ? "  too slow"
+                           : "");
     to->line(to->context, line);
 }
 
@@ -44,7 +46,8 @@ static void print_cluster(const struct printer *to, const struct stn_plan *plan)
     char line[LINE_BYTES];
     snprintf(line, sizeof(line),
              "cluster: %s img/s predicted, %s of the sum of nodes; uniform batches would give %s",
-             report_speed(&speed, plan->images_per_second), report_percent(&share, plan->efficiency),
+             report_speed(&speed, plan->images_per_second),
+             report_percent(&share, plan->efficiency),
              report_speed(&uniform, plan->uniform_images_per_second));
     to->line(to->context, line);
     snprintf(line, sizeof(line),

@@ -451,6 +451,8 @@ static void on_nodes(void *context, const struct stn_train_node *nodes, int coun
         report_nodes_line(nodes, i, progress->micro_batch, line);
         say(progress, "%s", line);
     }
+    report_nodes_exchange_line(nodes, line);
+    say(progress, "%s", line);
     say_incidents(progress);
 }
 

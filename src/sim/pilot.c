@@ -51,13 +51,23 @@ static bool has_private(const int64_t private_samples[], int nodes)
     return false;
 }
 
-static void set_floors(struct sim_pilot *pilot, int64_t samples, const int64_t private_samples[],
-                       int micro_batch)
+// Returns their sum.
+static int64_t set_floors(struct sim_pilot *pilot, int64_t samples, const int64_t private_samples[],
+                          int micro_batch)
 {
-    int64_t batch = (int64_t)pilot->micro_batches * micro_batch;
+    int64_t batch = (int64_t)pilot->micro_batches * micro_batch, sum = 0;
     int64_t steps = (samples + batch - 1) / batch;
     for (int i = 0; i < pilot->count; i++) {
         pilot->nodes[i].floor = plan_node_floor(private_samples[i], steps, micro_batch);
+        sum += pilot->nodes[i].floor;
+    }
+    return sum;
+}
+
+static void drop_floors(struct sim_pilot *pilot)
+{
+    for (int i = 0; i < pilot->count; i++) {
+        pilot->nodes[i].floor = 0;
     }
 }
 
@@ -77,8 +87,8 @@ static enum stn_status split_with(struct sim_pilot *pilot, const struct plan_req
     return status;
 }
 
-// Floors depend on the batch, and the papers' batches on the floors; once around is enough, as a
-// node that must do more than its split says does so anyway (plan/share.h).
+// Floors depend on the batch, and the papers' batches do not care for floors. Where theirs leaves no
+// room, it stays: a node whose private data is more than its split does more anyway (plan/share.h).
 static enum stn_status split_first(struct sim_pilot *pilot, const struct sim_config *config,
                                    const struct plan_cluster *cluster, int64_t samples,
                                    const int64_t private_samples[])
@@ -96,8 +106,12 @@ static enum stn_status split_first(struct sim_pilot *pilot, const struct sim_con
             return status;
         }
         request.micro_batches = pilot->micro_batches;
-    }
-    if (floors) {
+        if (set_floors(pilot, samples, private_samples, config->micro_batch) >
+            pilot->micro_batches) {
+            drop_floors(pilot);
+            return STN_OK;
+        }
+    } else if (floors) {
         set_floors(pilot, samples, private_samples, config->micro_batch);
     }
     return split_with(pilot, &request);

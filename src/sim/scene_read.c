@@ -19,12 +19,12 @@ enum { NAME_MAX_BYTES = 63, LOADS_MAX = 1000, COUNT_MAX = 1000000000 };
 #define FACTOR_MAX      1e6
 
 struct entry {
-    const char *name, *device;
+    const char *name;
     int count, max_batch, private_samples, per_host, fails_at;
     size_t memory;
     double share;
     struct sim_noise noise;
-    const struct yaml_node_s *speed, *link, *loads;
+    const struct yaml_node_s *device, *speed, *link, *loads;
 };
 
 struct load_entry {
@@ -48,7 +48,7 @@ static const struct conf_key top_keys[] = {{"nodes", CONF_VALUE, 0, 0, 0, NULL},
 #define FIELD(name) offsetof(struct entry, name)
 static const struct conf_key node_keys[] = {
     {"name", CONF_TEXT, FIELD(name), 0, 0, NULL},
-    {"device", CONF_TEXT, FIELD(device), 0, 0, NULL},
+    {"device", CONF_VALUE, FIELD(device), 0, 0, NULL},
     {"speed", CONF_VALUE, FIELD(speed), 0, 0, NULL},
     {"count", CONF_WHOLE, FIELD(count), 1, SIM_SCENE_NODES_MAX, NULL},
     {"share", CONF_REAL, FIELD(share), 1e-6, FACTOR_MAX, "a part of the device's speed, as 0.25"},
@@ -187,11 +187,18 @@ static double shared_bytes_per_s(const struct sim_device_link *link, const struc
 static enum stn_status use_device(struct reader *r, const struct entry *entry,
                                   struct sim_node *node, const struct sim_device_power **power)
 {
+    static const struct conf_key key = {"device", CONF_TEXT, 0, 0, 0, NULL};
+    const char *name = NULL;
+    conf_go(&r->conf, entry->device);
+    enum stn_status status = conf_read_value(&r->conf, entry->device, &key, &name);
+    if (status != STN_OK) {
+        return status;
+    }
     char where[256];
     snprintf(where, sizeof(where), "%.180s:%d: device", r->conf.label, r->conf.line);
     struct sim_device *device;
     struct sim_device_net *net;
-    enum stn_status status = sim_devices_require(r->config->devices, entry->device, where, &device);
+    status = sim_devices_require(r->config->devices, name, where, &device);
     if (status == STN_OK) {
         status = sim_device_require_net(device, r->config->net, where, &net);
     }

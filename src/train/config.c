@@ -157,8 +157,9 @@ static enum stn_status check_planning(const struct stn_train_config *c)
         return stn_fail(STN_ERR_INVALID, "--batch auto: --split says the batch; leave one out");
     }
     if (c->batch == STN_BATCH_AUTO && c->tune == STN_TUNE_NEVER && !c->plan) {
-        return stn_fail(STN_ERR_INVALID, "--batch auto: needs the speeds that --no-tune leaves out; "
-                                         "give a number, or a --plan");
+        return stn_fail(STN_ERR_INVALID,
+                        "--batch auto: needs the speeds that --no-tune leaves out; "
+                        "give a number, or a --plan");
     }
     return STN_OK;
 }

@@ -120,8 +120,9 @@ static enum stn_status agree_on(struct train_nodes *nodes, struct stn_micro_batc
     }
     free(all);
     if (!status && trials->count == 0) {
-        status = stn_fail(STN_ERR_INVALID,
-                          "--micro-batch auto: no size fits the memory of all nodes; give a number");
+        status =
+            stn_fail(STN_ERR_INVALID,
+                     "--micro-batch auto: no size fits the memory of all nodes; give a number");
     }
     return status;
 }

@@ -12,6 +12,13 @@ static void gradients_final(void *context, size_t from)
     exchange_ready(context, from);
 }
 
+static void gradients_kept(void *context, size_t from)
+{
+    exchange_keep_from(context, from);
+}
+
+// While the last micro-batch goes backwards, finished gradients leave already; of those before it they are
+// kept as long as they are in the cache.
 enum stn_status trainer_micro_batch(struct trainer *t, struct train_feed *feed,
                                     enum trainer_sums sums, struct kernel_loss_totals *totals)
 {
@@ -23,6 +30,8 @@ enum stn_status trainer_micro_batch(struct trainer *t, struct train_feed *feed,
     }
     if (sums == TRAINER_SEND && t->nodes.size > 1 && t->meta.config.overlap) {
         nn_net_watch_gradients(net, gradients_final, t->exchange);
+    } else if (sums == TRAINER_KEEP && t->meta.config.exact) {
+        nn_net_watch_gradients(net, gradients_kept, t->exchange);
     }
     if (batch->count > 0) { // with --skip-bad all of it may have been left out
         status = nn_net_train(net, batch->images, batch->labels, batch->keys, batch->count, totals);
@@ -55,8 +64,8 @@ static enum stn_status accumulate(struct trainer *t, const struct train_feed_ste
     exchange_begin(t->exchange);
     enum stn_status status = emulate_interfere_step(t->interfere, t->meta.progress.step + 1);
     for (int k = 0; k < micro_batches && !status; k++) {
-        status = trainer_micro_batch(
-            t, &t->feed, k == micro_batches - 1 ? TRAINER_SEND : TRAINER_KEEP, totals);
+        status = trainer_micro_batch(t, &t->feed,
+                                     k == micro_batches - 1 ? TRAINER_SEND : TRAINER_KEEP, totals);
     }
     if (t->vitals.is_open) {
         train_vitals_computed(&t->vitals, data_seconds(t));
@@ -164,8 +173,7 @@ enum stn_status train_step(struct trainer *t, struct train_step *out)
         return trainer_diverged(t, "loss", out->totals.loss_sum, progress->step + 1);
     }
     if (out->totals.count > 0) {
-        nn_net_merge_statistics(net, (double)out->totals.count,
-                                trainer_statistics_momentum);
+        nn_net_merge_statistics(net, (double)out->totals.count, trainer_statistics_momentum);
         train_engine_descend(&t->engine, &t->sgd, out->lr, out->totals.count, t->momentum);
     }
     out->images = (int)out->totals.count;

@@ -105,13 +105,11 @@ enum stn_status trainer_open_exchange(struct trainer *t)
     enum stn_status status =
         weights && t->all ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory for %zu nodes", nodes);
     if (!status) {
-        status =
-            train_profile_create(&t->nodes.cluster, t->meta.config.micro_batch, &t->profile);
+        status = train_profile_create(&t->nodes.cluster, t->meta.config.micro_batch, &t->profile);
     }
     status = train_nodes_agree(&t->nodes, status);
     if (!status) {
-        status =
-            comm_all_gather(t->nodes.comm, COMM_CONTROL, &own, sizeof(own), t->profile.about);
+        status = comm_all_gather(t->nodes.comm, COMM_CONTROL, &own, sizeof(own), t->profile.about);
     }
     if (!status) {
         status = create_exchange(t, weights);
@@ -308,6 +306,8 @@ enum stn_status trainer_gather_nodes(struct trainer *t)
     struct exchange_stats exchange = exchange_stats(t->exchange);
     t->own.exchange_seconds = exchange.busy_seconds;
     t->own.exposed_seconds = exchange.exposed_seconds;
+    t->own.exposed_median_seconds = exchange.exposed_median_seconds;
+    t->own.exposed_p90_seconds = exchange.exposed_p90_seconds;
     t->own.skipped = data_loader_stats(t->feed.loader).skipped;
     if (t->validation.loader) {
         t->own.skipped += data_loader_stats(t->validation.loader).skipped;

@@ -22,7 +22,7 @@ const struct tune_config tune_defaults = {
 
 static const double round_least_s = 0.5, round_most_s = 10.0;
 // Measuring that is not done after so many times what it should take is disturbed.
-static const double patience = 2.5;
+static const double patience = 3.5;
 
 // ---- one node -----------------------------------------------------------------------------------
 
@@ -85,7 +85,8 @@ static enum stn_status get_ready(struct tuner *tuner)
     }
     struct plan_fit_options *options = &tuner->options;
     // samples_least each of 1, top / 2 and top
-    options->top = clamp(config->budget_s / (1.5 * options->samples_least * each_s), 2, options->top);
+    options->top =
+        clamp(config->budget_s / (1.5 * options->samples_least * each_s), 2, options->top);
     double mean_s = fmax(config->sample_s, each_s * (1 + options->top) / 2.0);
     options->samples_most =
         clamp(4.0 * config->budget_s / mean_s, 4 * options->samples_least, options->samples_most);
@@ -233,9 +234,10 @@ enum stn_status tune_lines(const struct tune_config *config, struct train_node_p
     struct tuner *tuner = calloc(1, sizeof(*tuner));
     struct tune_report *reports = calloc(size, sizeof(*reports));
     struct stn_tune_node *told = calloc(size, sizeof(*told));
-    enum stn_status status = tuner && reports && told
-                                 ? STN_OK
-                                 : stn_fail(STN_ERR_NO_MEMORY, "no memory to measure %zu nodes", size);
+    enum stn_status status =
+        tuner && reports && told
+            ? STN_OK
+            : stn_fail(STN_ERR_NO_MEMORY, "no memory to measure %zu nodes", size);
     status = train_nodes_agree(config->nodes, status);
     if (!status) {
         tuner->config = config;

@@ -12,7 +12,7 @@ import unittest
 
 from program import SMALL, STANNIS, ProgramTest, png, tensors
 
-EMULATE = ["--emulate", "host=0.5,csd*2=0.25"]
+EMULATE = ["--emulate", "host=0.5,csd*2=0.25", "--no-tune"]  # test_tune.py tunes
 MPIRUN = ["mpirun", "-q", "--oversubscribe", "--bind-to", "none", "--mca", "btl", "vader,self"] + (
     ["--allow-run-as-root"] if os.geteuid() == 0 else [])
 

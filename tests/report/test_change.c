@@ -56,7 +56,7 @@ static void a_slow_node_is_told(void **state)
     crew_slows(&observer);
     assert_string_equal(texts[0], "step 41: work moved: host 12 → 13, csd.0 4 → 5, csd.1 4 → 2; "
                                   "steps 45 % shorter");
-    assert_string_equal(texts[1], "step 41: csd.1 is 2.0 times slower, from step 40 on: another "
+    assert_string_equal(texts[1], "step 41: csd.1 is 2.0 × slower, from step 40 on: another "
                                   "process in its share");
     assert_string_equal(jsons[0],
                         "{\"event\":\"change\",\"kind\":\"split\",\"step\":41,\"node\":\"csd.1\","
@@ -78,8 +78,8 @@ static void an_incident_says_what_it_was_and_cost(void **state)
     assert_int_equal(incident_count, 1);
     char text[REPORT_CHANGE_BYTES];
     report_incident_text(&incidents[0], text);
-    assert_string_equal(text, "csd.1 was up to 2.1 times slower from step 40 to 62: another "
-                              "process in its share; got 2 instead of 4 micro-batches; cost 3.4 s");
+    assert_string_equal(text, "csd.1: up to 2.1 × slower in steps 40–62 (another process in its "
+                              "share), 2 instead of 4 micro-batches, cost 3.4 s");
     json_t *json = report_incident_json(&incidents[0]);
     char *dump = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(3));
     assert_string_equal(dump, "{\"node\":\"csd.1\",\"since_step\":40,\"until_step\":63,"
@@ -88,10 +88,9 @@ static void an_incident_says_what_it_was_and_cost(void **state)
                               "\"micro_batches_least\":2}");
     free(dump);
     json_decref(json);
-    assert_string_equal(texts[3],
-                        "step 63: csd.1 is as fast as before again; it was up to 2.1 times slower "
-                        "from step 40 to 62: another process in its share; got 2 instead of "
-                        "4 micro-batches; cost 3.4 s");
+    assert_string_equal(
+        texts[3], "step 63: csd.1 is as fast as before again: up to 2.1 × slower in steps 40–62 "
+                  "(another process in its share), 2 instead of 4 micro-batches, cost 3.4 s");
 }
 
 // Whichever is told first, the node had 4 before.
@@ -125,8 +124,8 @@ static void the_order_of_news_does_not_matter(void **state)
     assert_int_equal(incidents[0].least, 2);
     char text[REPORT_CHANGE_BYTES];
     report_incident_text(&incidents[0], text);
-    assert_string_equal(text, "csd.1 was up to 3.0 times slower from step 40 to the end: unknown; "
-                              "got 2 instead of 4 micro-batches; cost 9.0 s");
+    assert_string_equal(text, "csd.1: up to 3.0 × slower from step 40 to the end (unknown), 2 "
+                              "instead of 4 micro-batches, cost 9.0 s");
     assert_non_null(strstr(jsons[2], "\"kind\":\"lasting\""));
 }
 

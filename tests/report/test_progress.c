@@ -164,12 +164,12 @@ static void plain_tells_each_change_once(void **state)
     (void)state;
     show_crew(REPORT_PLAIN, 24);
     assert_int_equal(occurrences("step 41: work moved: "), 1);
-    assert_int_equal(occurrences("step 41: csd.1 is 2.0 times slower"), 1);
+    assert_int_equal(occurrences("step 41: csd.1 is 2.0 × slower"), 1);
     assert_int_equal(occurrences("step 63: csd.1 is as fast as before again"), 1);
     assert_int_equal(occurrences("\033"), 0);
     assert_shown("what happened\n"
-                 "  csd.1 was up to 2.1 times slower from step 40 to 62: another process in its "
-                 "share; got 2 instead of 4 micro-batches; cost 3.4 s\n");
+                 "  csd.1: up to 2.1 × slower in steps 40–62 (another process in its share), 2 "
+                 "instead of 4 micro-batches, cost 3.4 s\n");
 }
 
 static void run_many_incidents(const struct stn_train_observer *observer, double step_seconds)
@@ -199,7 +199,7 @@ static void of_many_incidents_the_costly_remain(void **state)
     const char *end = strstr(shown, "what happened\n");
     assert_non_null(end);
     memmove(shown, end, strlen(end) + 1);
-    assert_int_equal(occurrences("csd.0 was up to"), 8);
+    assert_int_equal(occurrences("csd.0: up to"), 8);
     assert_int_equal(occurrences("cost 1.0 s"), 0);
     assert_shown("  and 2 more, which cost less\n");
 }

@@ -161,6 +161,42 @@ static void afterwards_it_is_as_fast_as_before(void **state)
         "  csd.2       4 (64)      64.0  ━━━━━━━━ 100 %\n");
 }
 
+static void assert_news(int node, const char *expected)
+{
+    char news[160];
+    report_crew_news(&crew, node, news, sizeof(news));
+    assert_string_equal(news, expected);
+}
+
+static void news_say_why_only_where_it_is_why(void **state)
+{
+    (void)state;
+    static const int later[CREW_NODES] = {12, 5, 3, 4}, last[CREW_NODES] = {11, 5, 4, 4};
+    assert_news(2, "");
+    slow_down();
+    assert_news(0, "+1 at step 41");
+    assert_news(2, "-2 at step 41: another process in its share");
+    crew_change(
+        &observer,
+        (struct stn_train_change){
+            .kind = STN_CHANGE_SPLIT, .step = 50, .node = 0, .before = crew_moved, .after = later});
+    assert_news(2, "+1 at step 50, slow since 40: another process in its share");
+    crew_change(
+        &observer,
+        (struct stn_train_change){
+            .kind = STN_CHANGE_RECOVERED, .step = 60, .node = 2, .before = later, .after = later});
+    crew_change(
+        &observer,
+        (struct stn_train_change){
+            .kind = STN_CHANGE_SPLIT, .step = 61, .node = 2, .before = later, .after = last});
+    assert_news(2, "+1 at step 61: as fast as before");
+    crew_change(
+        &observer,
+        (struct stn_train_change){
+            .kind = STN_CHANGE_SPLIT, .step = 90, .node = 0, .before = last, .after = later});
+    assert_news(2, "-1 at step 90");
+}
+
 static void colours_take_no_columns(void **state)
 {
     (void)state;
@@ -203,6 +239,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(narrow_windows_lose_columns_from_the_right, begin, end),
         cmocka_unit_test_setup_teardown(low_windows_keep_what_something_happened_to, begin, end),
         cmocka_unit_test_setup_teardown(afterwards_it_is_as_fast_as_before, begin, end),
+        cmocka_unit_test_setup_teardown(news_say_why_only_where_it_is_why, begin, end),
         cmocka_unit_test_setup_teardown(colours_take_no_columns, begin, end),
         cmocka_unit_test_setup_teardown(one_node_has_no_rows, begin, end),
     };

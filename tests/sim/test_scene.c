@@ -112,7 +112,7 @@ static void bad_files(void **state)
     refuses_file("", "rack.yaml:1: expected \"nodes:\"");
     refuses_file("nodes: 3\n", "rack.yaml:1: nodes: expected a list");
     refuses_file("nodes:\n  - name: a\n", "rack.yaml:2: a: expected either a device or a speed");
-    refuses_file("nodes:\n  - name: a\n    device: bx\n", "rack.yaml:2: device");
+    refuses_file("nodes:\n  - name: a\n    device: bx\n", "rack.yaml:3: device");
     refuses_file("nodes:\n  - name: a\n    devise: box\n",
                  "rack.yaml:3: 'devise': unknown key; did you mean device?");
     refuses_file("nodes:\n  - {name: a, device: box, count: 0}\n", "from 1 to 100000");

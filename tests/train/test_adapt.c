@@ -13,6 +13,7 @@ enum { NODES = 4, TOTAL = 32, MICRO_BATCH = 8 };
 
 struct bench {
     struct plan_node nodes[NODES];
+    struct train_node_profile about[NODES];
     struct train_profile profile;
     struct train_adapt *adapt;
     struct train_node_report reports[NODES];
@@ -34,6 +35,7 @@ static void bench_open(struct bench *b, enum stn_policy policy, bool measured)
     b->profile = (struct train_profile){
         .cluster = {.nodes = b->nodes, .count = NODES, .micro_batch = MICRO_BATCH},
         .nodes = b->nodes,
+        .about = b->about,
         .measured = measured};
     struct stn_train_config defaults = stn_train_defaults();
     const struct train_adapt_config config = {.profile = &b->profile,

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/atomic_file.h"
+#include "base/number.h"
 #include "cluster/cluster.h"
 #include "paper_view.h"
 #include "report/names.h"
@@ -19,7 +20,8 @@ struct sim_options {
     const char *cluster, *emulate, *device, *devices;
     const char *net;
     struct stn_model_shape shape;
-    const char *interfere, *trace;
+    const char *interfere, *trace, *phases;
+    int64_t phase_begins[SIM_PHASES_MAX];
     const char *report, *plot, *paper;
     bool json, timing;
     int batch, policy, failure, wire;
@@ -91,6 +93,9 @@ static const struct base_option options[] = {
     ROW("report", TEXT, report, "FILE", "everything as JSON", 0, 0, NULL),
     ROW("plot", TEXT, plot, "FILE", "speed over the steps as SVG, with times under load shaded", 0,
         0, NULL),
+    ROW("phases", TEXT, phases, "STEPS",
+        "speeds from each of these steps on, as 21,41; by default where loads come and go", 0, 0,
+        NULL),
     ROW("timing", FLAG, timing, NULL,
         "how long simulating and deciding took, which differs from run to run", 0, 0, NULL),
     ROW("json", FLAG, json, NULL, "print one JSON object instead of a table", 0, 0, NULL),
@@ -276,6 +281,30 @@ static enum stn_status check(const struct sim_options *o)
     return status == STN_OK ? verb_check_net(o->net) : status;
 }
 
+static enum stn_status read_phases(struct sim_options *o)
+{
+    char *copy = strdup(o->phases), *rest = copy;
+    if (copy == NULL) {
+        return stn_fail(STN_ERR_NO_MEMORY, "--phases: no memory");
+    }
+    int64_t previous = 1;
+    int count = 0;
+    bool good = true;
+    for (char *item; good && (item = strsep(&rest, ",")) != NULL; count++) {
+        int64_t *begin = &o->phase_begins[count];
+        good =
+            count < SIM_PHASES_MAX - 1 && base_parse_int64(item, begin) == 0 && *begin > previous;
+        previous = good ? *begin : 0;
+    }
+    free(copy);
+    o->config.phase_begins = o->phase_begins;
+    o->config.phase_count = count;
+    return good ? STN_OK
+                : stn_fail(STN_ERR_INVALID,
+                           "--phases %.80s: expected rising steps above 1, at most %d, as 21,41",
+                           o->phases, SIM_PHASES_MAX - 1);
+}
+
 // What follows from the network.
 static enum stn_status complete(struct sim_options *o, size_t *needed_bytes)
 {
@@ -322,6 +351,9 @@ static enum stn_status run(int argc, char **argv)
     if (status == STN_OK && o.paper) {
         return paper_run(&(struct paper_options){
             .paper = o.paper, .report = o.report, .plot = o.plot, .json = o.json});
+    }
+    if (status == STN_OK && o.phases) {
+        status = read_phases(&o);
     }
     if (status == STN_OK) {
         status = complete(&o, &needed_bytes);

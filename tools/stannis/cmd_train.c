@@ -1,35 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // stannis train: options to a configuration, observers around a run, a report after it.
-#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "comm/comm.h"
 #include "nodes.h"
-#include "report/events.h"
-#include "report/fanout.h"
+#include "places.h"
 #include "report/format.h"
 #include "report/names.h"
-#include "report/progress.h"
-#include "report/report.h"
 #include "stannis/stannis.h"
 #include "stop.h"
 #include "verb.h"
-
-enum progress_mode { PROGRESS_AUTO, PROGRESS_PLAIN, PROGRESS_JSON, PROGRESS_NONE };
-static const char *const progress_names[] = {"auto", "plain", "json", "none", NULL};
+#include "watch.h"
 
 static const char default_out[] = "run";
 
 struct train_options {
     struct stn_train_config config;
     struct nodes_options nodes;
-    int schedule, augment, progress, fill, wire, policy, rebatch, lr_scale;
+    int schedule, augment, progress, fill, wire, policy;
     bool tune;
     const char *report, *events;
     bool overwrite;
@@ -127,8 +119,8 @@ static const struct base_option options[] = {
         "who computes how much of a step; balanced (the default, or the plan's) and hypertune move "
         "work while training, unless there is a --split",
         0, 0, report_policy_names),
-    ROW("efficiency", REAL, config.efficiency, "X",
-        "--batch auto: of the sum of the nodes' speeds", 0.01, 1, NULL),
+    ROW("efficiency", REAL, config.efficiency, "X", "--batch auto: of the sum of the nodes' speeds",
+        0.01, 1, NULL),
     ROW("adjust", REAL, config.adjust, "SECONDS",
         "--policy stannis: C of Algorithm 1, the larger the finer its steps; by default twice the "
         "slowest node's step time",
@@ -165,30 +157,23 @@ static const struct base_option options[] = {
     ROW("ssh", TEXT, nodes.ssh, "COMMAND", "what reaches other hosts instead of ssh", NO_LIMITS),
     ROW("dry-run", FLAG, nodes.dry_run, NULL, "print the mpirun line and do nothing", NO_LIMITS),
 
-    HEADING("HyperTune: when nodes become slower or faster"),
+    HEADING("HyperTune: balanced and hypertune move work, unless there is a --split"),
     ROW("evidence", REAL, config.adapt.evidence, "X",
-        "balanced: how much of it, in deviations of a node's noise, says that its speed changed", 1,
-        1000, NULL),
+        "balanced: deviations of a node's noise that say its speed changed", 1, 1000, NULL),
     ROW("noise", REAL, config.adapt.noise, "X",
-        "balanced: noise of step times that every node is granted, as a part of them", 1e-6, 1,
-        NULL),
+        "balanced: noise of step times that every node is granted", 1e-6, 1, NULL),
     ROW("move-cost", REAL, config.adapt.move_cost, "STEPS",
-        "balanced: work is moved when the gain exceeds the time of so many steps", 0, 1000000,
-        NULL),
+        "balanced: what moving work costs; the gain must be more", 0, 1000000, NULL),
     ROW("move-horizon", REAL, config.adapt.move_horizon, "STEPS",
-        "balanced: the gain is counted over so many steps at most, over fewer where speeds change "
-        "often",
-        1, 1000000, NULL),
+        "balanced: the gain counts over so many steps at most", 1, 1000000, NULL),
     ROW("probe-steps", INT64, config.adapt.probe_steps, "N",
-        "balanced: a node too slow for any work is tried again after N steps, then after 2N, …", 1,
-        INFINITY, NULL),
+        "balanced: a node without work is tried after N steps, then 2N, …", 1, INFINITY, NULL),
     ROW("probe-budget", REAL, config.adapt.probe_budget, "X",
-        "balanced: part of the run's time that such trials may cost", 1e-6, 1, NULL),
-    ROW("rebatch", CHOICE, rebatch, NULL, "hypertune: how the new batch of a slow node is found", 0,
-        0, report_rebatch_names),
-    ROW("lr-scale", CHOICE, lr_scale, NULL,
-        "hypertune: whether the learning rate follows the global batch", 0, 0,
-        report_lr_scale_names),
+        "balanced: part of the run's time that trials may cost", 1e-6, 1, NULL),
+    ROW("rebatch", CHOICE, config.adapt.rebatch, NULL,
+        "hypertune: how a slow node's new batch is found", 0, 0, report_rebatch_names),
+    ROW("lr-scale", CHOICE, config.adapt.lr_scale, NULL,
+        "hypertune: does the learning rate follow the global batch", 0, 0, report_lr_scale_names),
     ROW("decline-weight", REAL, config.adapt.decline_weight, "X",
         "hypertune: w of the decline index", 0, 1, NULL),
     ROW("decline-margin", REAL, config.adapt.decline_margin, "X",
@@ -196,7 +181,7 @@ static const struct base_option options[] = {
     ROW("decline-steps", INT, config.adapt.decline_steps, "N",
         "hypertune: so many flags in a row end the epoch", 1, 1000, NULL),
     ROW("batch-range", REAL, config.adapt.batch_range, "X",
-        "hypertune: by what part of its first batch a node's batch may change", 0, 0.99, NULL),
+        "hypertune: by what part of the first a node's batch may change", 0, 0.99, NULL),
 
     HEADING("What remains"),
     ROW("out", TEXT, config.out_dir, "DIR",
@@ -216,7 +201,7 @@ static const struct base_option options[] = {
         "auto: a moving line on a terminal, else plain; plain: a line now and then; both on "
         "stderr. json: a JSON "
         "object a line on stdout; none",
-        0, 0, progress_names),
+        0, 0, watch_mode_names),
     ROW("report", TEXT, report, "FILE", "write the report (one JSON object) here too", NO_LIMITS),
     ROW("events", TEXT, events, "FILE", "a JSON object a line for every step and epoch", NO_LIMITS),
     {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, NO_LIMITS},
@@ -239,86 +224,7 @@ static const struct base_command command = {
     "  stannis train --net lenet --data synthetic:1000 --steps 20 --progress json --out /tmp/try",
     options};
 
-// ---- where things go ------------------------------------------------------------------------------------
-
-static enum stn_status join(const char *dir, const char *file, char *path, size_t size)
-{
-    int length = snprintf(path, size, "%s/%s", dir, file);
-    if (length < 0 || (size_t)length >= size) {
-        return stn_fail(STN_ERR_INVALID, "--out %.60s…: name too long", dir);
-    }
-    return STN_OK;
-}
-
-// The folder of a path, in `buffer`, which holds the path already.
-static const char *folder_of(char *buffer)
-{
-    char *slash = strrchr(buffer, '/');
-    if (!slash) {
-        return ".";
-    }
-    *(slash == buffer ? slash + 1 : slash) = '\0';
-    return buffer;
-}
-
-static bool same_folder(const char *a, const char *b)
-{
-    struct stat left, right;
-    return stat(a, &left) == 0 && stat(b, &right) == 0 && left.st_dev == right.st_dev &&
-           left.st_ino == right.st_ino;
-}
-
-// A finished or interrupted training is worth more than the few letters of --overwrite.
-static enum stn_status check_out_dir(const struct train_options *o)
-{
-    static const char *const files[] = {"last.safetensors", "best.safetensors"};
-    char path[PATH_MAX];
-    for (int i = 0; i < 2 && !o->overwrite; i++) {
-        enum stn_status status = join(o->config.out_dir, files[i], path, sizeof(path));
-        if (status != STN_OK) {
-            return status;
-        }
-        if (access(path, F_OK) == 0) {
-            return stn_fail(
-                STN_ERR_INVALID,
-                "%s already holds a training (%s); use --resume last to continue it, --out DIR for "
-                "another place, or --overwrite",
-                o->config.out_dir, files[i]);
-        }
-    }
-    return STN_OK;
-}
-
-// Paths that options stand for.
-struct places {
-    char resume[PATH_MAX], folder[PATH_MAX];
-};
-
-// "--resume last" becomes a path. A resumed run goes on in the folder of its checkpoint, unless
-// --out says another, which must be free.
-static enum stn_status settle_resume(struct train_options *o, struct places *places)
-{
-    struct stn_train_config *config = &o->config;
-    if (strcmp(config->resume, "last") == 0) {
-        enum stn_status status =
-            join(config->out_dir, "last.safetensors", places->resume, sizeof(places->resume));
-        if (status != STN_OK) {
-            return status;
-        }
-        config->resume = places->resume;
-    }
-    if (access(config->resume, R_OK) != 0) {
-        return stn_fail(STN_ERR_NOT_FOUND, "%s: cannot resume: %s", config->resume,
-                        strerror(errno));
-    }
-    // Not too long: access found it.
-    snprintf(places->folder, sizeof(places->folder), "%s", config->resume);
-    const char *folder = folder_of(places->folder);
-    if (config->out_dir == default_out) {
-        config->out_dir = folder;
-    }
-    return same_folder(folder, config->out_dir) ? STN_OK : check_out_dir(o);
-}
+// ---- checking ------------------------------------------------------------------------------------
 
 // A checkpoint knows its network and its data.
 static enum stn_status check_subject(const struct stn_train_config *config)
@@ -343,7 +249,7 @@ static enum stn_status check_options(struct train_options *o, struct places *pla
         status = nodes_check_interfere(o->config.interfere);
     }
     if (status == STN_OK && o->leads) {
-        status = o->config.resume ? settle_resume(o, places) : check_out_dir(o);
+        status = places_settle(&o->config, default_out, o->overwrite, places);
     }
     if (status == STN_OK && o->report) {
         status = report_check_path(o->report);
@@ -351,84 +257,13 @@ static enum stn_status check_options(struct train_options *o, struct places *pla
     return status;
 }
 
-// ---- watching -------------------------------------------------------------------------------------------
-
-struct watchers {
-    struct report_fanout fanout;
-    struct report_progress *progress;
-    struct report_events json, events;
-    struct report *report;
-};
-
-// Messages go above the moving line.
-static void sink(void *context, enum stn_log_level level, const char *line)
-{
-    static const char *const prefixes[] = {"stannis: error: ", "stannis: warning: ", "",
-                                           "stannis: debug: "};
-    report_progress_clear(context);
-    fprintf(stderr, "%s%s\n", prefixes[level], line);
-}
-
-static enum stn_status start_progress(struct watchers *w, enum progress_mode mode)
-{
-    if (mode == PROGRESS_NONE) {
-        return STN_OK;
-    }
-    if (mode == PROGRESS_JSON) {
-        enum stn_status status = report_events_attach(&w->json, STDOUT_FILENO, "standard output");
-        report_fanout_add(&w->fanout, report_events_observer(&w->json));
-        return status;
-    }
-    struct report_progress_options look = report_progress_detect(stderr);
-    if (mode == PROGRESS_PLAIN) {
-        look.style = REPORT_PLAIN;
-        look.colour = false;
-    }
-    w->progress = report_progress_create(&look);
-    if (!w->progress) {
-        return stn_fail(STN_ERR_NO_MEMORY, "no memory for the progress display");
-    }
-    report_fanout_add(&w->fanout, report_progress_observer(w->progress));
-    stn_log_set_sink(sink, w->progress);
-    return STN_OK;
-}
-
-static enum stn_status start_watching(struct watchers *w, const struct train_options *o)
-{
-    if (!o->leads) {
-        return STN_OK;
-    }
-    enum stn_status status = report_create(&w->report);
-    if (status != STN_OK) {
-        return status;
-    }
-    report_fanout_add(&w->fanout, report_observer(w->report));
-    if (o->events) {
-        status = report_events_open(&w->events, o->events, o->config.resume != NULL);
-        if (status != STN_OK) {
-            return status;
-        }
-        report_fanout_add(&w->fanout, report_events_observer(&w->events));
-    }
-    return start_progress(w, (enum progress_mode)o->progress);
-}
-
-static void stop_watching(struct watchers *w)
-{
-    stn_log_set_sink(NULL, NULL);
-    report_progress_destroy(w->progress);
-    report_events_close(&w->json);
-    report_events_close(&w->events);
-    report_destroy(w->report);
-}
-
 // ---- the end --------------------------------------------------------------------------------------------
 
-static enum stn_status write_reports(const struct watchers *w, const struct train_options *o,
+static enum stn_status write_reports(const struct watch *w, const struct train_options *o,
                                      enum stn_status ended, const struct stn_train_result *result)
 {
     char path[PATH_MAX];
-    enum stn_status status = join(o->config.out_dir, "report.json", path, sizeof(path));
+    enum stn_status status = places_join(o->config.out_dir, "report.json", path, sizeof(path));
     if (status == STN_OK) {
         status = report_write(w->report, path, ended, result);
     }
@@ -458,11 +293,15 @@ static void print_summary(const struct train_options *o, enum stn_status ended,
 
 static enum stn_status train(struct train_options *o)
 {
-    struct watchers watchers = {0};
+    struct watch watchers = {0};
     o->config.stop_requested = stop_requested;
     o->config.stop_context = &o->stop_announced;
     o->stop_announced = !o->leads;
-    enum stn_status status = start_watching(&watchers, o);
+    enum stn_status status = STN_OK;
+    if (o->leads) {
+        status = watch_start(&watchers, (enum watch_mode)o->progress, o->events,
+                             o->config.resume != NULL);
+    }
     if (status != STN_OK) {
         goto out_stop;
     }
@@ -482,7 +321,7 @@ static enum stn_status train(struct train_options *o)
         status = written;
     }
 out_stop:
-    stop_watching(&watchers);
+    watch_stop(&watchers);
     return status;
 }
 
@@ -501,7 +340,7 @@ static enum stn_status train_as_node(struct train_options *o)
 
 static struct train_options defaults(void)
 {
-    struct train_options o = {.config = stn_train_defaults(), .progress = PROGRESS_AUTO};
+    struct train_options o = {.config = stn_train_defaults(), .progress = WATCH_AUTO};
     o.config.out_dir = default_out;
     o.config.batch = 0; // told apart from what a user says
     o.policy = STN_POLICY_DEFAULT;
@@ -519,8 +358,6 @@ static void settle_choices(struct train_options *o)
     config->fill = (enum stn_fill)o->fill;
     config->wire = (enum stn_wire)o->wire;
     config->policy = (enum stn_policy)o->policy;
-    config->adapt.rebatch = (enum stn_rebatch)o->rebatch;
-    config->adapt.lr_scale = (enum stn_lr_scale)o->lr_scale;
     config->data.seed = config->seed;
     if (!o->tune) {
         config->tune = STN_TUNE_NEVER;

@@ -79,8 +79,8 @@ static const struct base_option options[] = {
     HEADING("How to plan"),
     ROW("policy", CHOICE, policy, NULL, "who computes how much of a step", 0, 0,
         report_policy_names),
-    ROW("efficiency", REAL, config.efficiency, "X",
-        "--batch auto: of the sum of the nodes' speeds", 0.01, 1, NULL),
+    ROW("efficiency", REAL, config.efficiency, "X", "--batch auto: of the sum of the nodes' speeds",
+        0.01, 1, NULL),
     ROW("adjust", REAL, config.adjust, "SECONDS",
         "--policy stannis: C of Algorithm 1, the larger the finer its steps; by default twice the "
         "slowest node's step time",
@@ -102,14 +102,17 @@ static const struct base_option options[] = {
 
 static const struct base_command command = {
     "tune", "Measures the nodes of a cluster and plans who computes how much.", NULL,
-    "Every node does training steps of a few sizes, with its own data, for some seconds; weights are\n"
+    "Every node does training steps of a few sizes, with its own data, for some seconds; weights "
+    "are\n"
     "thrown away. A line through the times gives its fixed time of a step and its time for a\n"
-    "micro-batch; from these follows how much each gets so that all finish together. A node that is\n"
+    "micro-batch; from these follows how much each gets so that all finish together. A node that "
+    "is\n"
     "disturbed is measured again; if that does not help, the table says that it is unsure.\n"
     "\n"
     "Examples\n"
     "  stannis tune --net mobilenet_v2 --image-size 96 --emulate host=1.0,csd*3=0.25\n"
-    "  stannis tune --net lenet --data fashion-mnist --cluster nodes.yaml --batch auto --out plan.json\n"
+    "  stannis tune --net lenet --data fashion-mnist --cluster nodes.yaml --batch auto --out "
+    "plan.json\n"
     "  stannis train --net lenet --data fashion-mnist --cluster nodes.yaml --plan plan.json",
     options};
 
@@ -180,7 +183,8 @@ static enum stn_status check_options(const struct tune_options *o)
         status = verb_check_net(o->config.net);
     }
     if (status == STN_OK && o->cache && !o->out) {
-        status = stn_fail(STN_ERR_INVALID, "--cache: needs --out FILE, the plan that may be reused");
+        status =
+            stn_fail(STN_ERR_INVALID, "--cache: needs --out FILE, the plan that may be reused");
     }
     if (status == STN_OK && o->nodes.dry_run && !nodes_wanted(&o->nodes)) {
         status = stn_fail(STN_ERR_INVALID, "--dry-run needs --emulate, --hosts or --cluster");
