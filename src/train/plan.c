@@ -232,9 +232,16 @@ static bool same_nodes(const struct stn_plan *plan, const struct cluster *cluste
         return false;
     }
     for (int i = 0; i < plan->nodes; i++) {
-        if (strcmp(plan->node[i].name, cluster->nodes[i].name) != 0) {
-            snprintf(why, bytes, "its node %d is %.40s, and here it is %.40s", i,
-                     plan->node[i].name, cluster->nodes[i].name);
+        const struct stn_plan_node *planned = &plan->node[i];
+        const struct cluster_node *here = &cluster->nodes[i];
+        if (strcmp(planned->name, here->name) != 0) {
+            snprintf(why, bytes, "its node %d is %.40s, and here it is %.40s", i, planned->name,
+                     here->name);
+            return false;
+        }
+        if (here->cpus > 0.0 && fabs(planned->cpus / here->cpus - 1.0) > 0.01) {
+            snprintf(why, bytes, "its node %.40s had %g CPUs, and here it has %g", planned->name,
+                     planned->cpus, here->cpus);
             return false;
         }
     }

@@ -233,6 +233,9 @@ static void plans_for_something_else_are_refused(void **state)
     members[1].name = "other";
     assert_unfit(plan, &config, "csd.0, and here it is other");
     members[1].name = "csd.0";
+    members[1].cpus = 0.5;
+    assert_unfit(plan, &config, "csd.0 had 0.25 CPUs, and here it has 0.5");
+    members[1].cpus = 0.0;
     subject.classes = 11;
     assert_int_equal(train_plan_check(plan, &subject, "p.json"), STN_ERR_INVALID);
     stn_plan_destroy(plan);

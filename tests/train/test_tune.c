@@ -151,7 +151,7 @@ static void nodes_are_measured(void **state)
     for (int i = 0; i < NODES; i++) {
         assert_int_equal(nodes[i].status, STN_OK);
         assert_string_equal(nodes[i].own.doubt, "");
-        assert_true(nodes[i].own.samples >= 6);
+        assert_true(nodes[i].own.samples >= 3);
         assert_line(&nodes[i], 0.03);
     }
 }
