@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/sizing.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "sim/rack.h"
@@ -32,6 +33,25 @@ static struct sim_config config_of(const struct sim_sizing_config *c)
     return config;
 }
 
+static struct sim_sizing_row row_of(const struct sim_sizing_config *c, const struct sim_rack *rack,
+                                    const struct sim_result *result, int csds)
+{
+    struct sim_sizing_row row = {.csds = csds,
+                                 .images_per_s = result->images_per_s,
+                                 .ceiling = result->ceiling,
+                                 .watts = NAN,
+                                 .joules_per_image = NAN,
+                                 .flops_per_watt = NAN,
+                                 .batch = result->micro_batches * c->micro_batch};
+    if (rack->power_host.busy_w > 0.0) {
+        struct sim_energy energy = sim_energy_of(result, rack->powers, SIM_WAITING_SLEEPS);
+        row.watts = energy.watts;
+        row.joules_per_image = energy.joules_per_image;
+        row.flops_per_watt = sim_energy_flops_per_watt(&energy, c->flops_per_image);
+    }
+    return row;
+}
+
 static enum stn_status run_row(const struct sim_sizing_config *c, int csds,
                                struct sim_sizing_row *out)
 {
@@ -56,15 +76,7 @@ static enum stn_status run_row(const struct sim_sizing_config *c, int csds,
     }
     status = sim_run(&rack.cluster, &config, NULL, &result);
     if (status == STN_OK) {
-        struct sim_energy energy = sim_energy_of(&result, rack.powers, SIM_WAITING_SLEEPS);
-        *out = (struct sim_sizing_row){.csds = csds,
-                                       .images_per_s = result.images_per_s,
-                                       .ceiling = result.ceiling,
-                                       .watts = energy.watts,
-                                       .joules_per_image = energy.joules_per_image,
-                                       .flops_per_watt =
-                                           sim_energy_flops_per_watt(&energy, c->flops_per_image),
-                                       .batch = result.micro_batches * c->micro_batch};
+        *out = row_of(c, &rack, &result, csds);
         sim_result_fini(&result);
     }
     sim_rack_fini(&rack);

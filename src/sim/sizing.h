@@ -25,8 +25,8 @@ struct sim_sizing_row {
     double images_per_s;
     double ceiling; // if all computed all the time
     double added;   // by the last CSD, of the speed without it; 0: the first row
-    double watts, joules_per_image, flops_per_watt;
-    double saved; // of the energy an image that the host alone uses
+    double watts, joules_per_image, flops_per_watt; // NAN: the host's power is not known
+    double saved; // of the energy an image that the host alone uses; NAN the same
     int batch;
 };
 

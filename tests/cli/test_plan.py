@@ -44,6 +44,15 @@ class PlanTest(program.ProgramTest):
                            "own.yaml", "--json").stdout
         self.assertTrue(1.8 < json.loads(out)["rows"][0]["speedup"] <= 2)
 
+    def test_devices_without_power(self):
+        (self.folder / "own.yaml").write_text("".join(line for line in OWN.splitlines(True) if "power" not in line))
+        arguments = ["plan", "--host", "box", "--csd", "box", "--count", "1..2", "--net", "lenet", "--devices", "own.yaml"]
+        self.assertNotIn("nan", self.succeed(*arguments).stdout)
+        row = json.loads(self.succeed(*arguments, "--json").stdout)["rows"][0]
+        self.assertIsNone(row["watts"])
+        self.assertIsNone(row["energy_saved"])
+        self.fail_with_one_line(2, *arguments, "--plot-energy", "e.svg", says="device box has no power in its profile")
+
     def test_mistakes(self):
         self.fail_with_one_line(2, "plan", says="--host is missing")
         self.fail_with_one_line(2, *PLAN, says="--count is missing")

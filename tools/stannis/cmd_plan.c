@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // stannis plan: what a host would do with so many CSDs, before they are bought.
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 
 #include "base/number.h"
 #include "plot/plot.h"
+#include "report/json.h"
 #include "sim/sizing.h"
 #include "stannis/stannis.h"
 #include "verb.h"
@@ -147,20 +149,41 @@ static enum stn_status check(const struct plan_options *o, struct sim_sizing_con
 
 // ---- what is shown ------------------------------------------------------------------------------
 
+struct number {
+    char text[24];
+};
+
+// "-" for what is not known.
+static const char *format_real(struct number *to, const char *format, double value)
+    __attribute__((format(printf, 2, 0)));
+static const char *format_real(struct number *to, const char *format, double value)
+{
+    snprintf(to->text, sizeof(to->text), "-");
+    if (!isnan(value)) {
+        snprintf(to->text, sizeof(to->text), format, value);
+    }
+    return to->text;
+}
+
+static void print_row(const struct sim_sizing *sizing, const struct sim_sizing_row *row)
+{
+    struct number added, watts, energy, saved, flops;
+    double known = row > sizing->rows ? 100.0 * row->added : NAN;
+    printf("%4d %8.1f %7.2f× %7s %6s %7s %7s %9s %7d\n", row->csds, row->images_per_s,
+           row->images_per_s / sizing->alone.images_per_s, format_real(&added, "%.1f %%", known),
+           format_real(&watts, "%.0f", row->watts),
+           format_real(&energy, "%.2f", row->joules_per_image),
+           format_real(&saved, "%.0f %%", 100.0 * row->saved),
+           format_real(&flops, "%.1f", 1e-6 * row->flops_per_watt), row->batch);
+}
+
 static void print_human(const struct plan_options *o, const struct sim_sizing *sizing)
 {
     printf("%s with %s, %s, %s; watts and joules are modelled\n\n", o->host, o->csd, o->net,
            o->policy);
     printf("CSDs    img/s  speedup   added      W   J/img   saved  MFLOPS/W   batch\n");
     for (int i = 0; i < sizing->count; i++) {
-        const struct sim_sizing_row *row = &sizing->rows[i];
-        char added[16] = "";
-        if (i > 0) {
-            snprintf(added, sizeof(added), "%.1f %%", 100.0 * row->added);
-        }
-        printf("%4d %8.1f %7.2f× %7s %6.0f %7.2f %5.0f %% %9.1f %7d\n", row->csds,
-               row->images_per_s, row->images_per_s / sizing->alone.images_per_s, added, row->watts,
-               row->joules_per_image, 100.0 * row->saved, 1e-6 * row->flops_per_watt, row->batch);
+        print_row(sizing, &sizing->rows[i]);
     }
     if (sizing->knee >= 0) {
         printf("\nknee: %d CSDs; more of them add less than %g %% each\n", sizing->knee, o->knee);
@@ -171,11 +194,13 @@ static void print_human(const struct plan_options *o, const struct sim_sizing *s
 
 static json_t *describe_row(const struct sim_sizing *sizing, const struct sim_sizing_row *row)
 {
-    return json_pack("{s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:i}", "csds", row->csds,
+    return json_pack("{s:i, s:f, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:i}", "csds", row->csds,
                      "images_per_second", row->images_per_s, "ceiling", row->ceiling, "speedup",
                      row->images_per_s / sizing->alone.images_per_s, "added", row->added, "watts",
-                     row->watts, "joules_per_image", row->joules_per_image, "energy_saved",
-                     row->saved, "flops_per_watt", row->flops_per_watt, "batch", row->batch);
+                     report_json_real(row->watts), "joules_per_image",
+                     report_json_real(row->joules_per_image), "energy_saved",
+                     report_json_real(row->saved), "flops_per_watt",
+                     report_json_real(row->flops_per_watt), "batch", row->batch);
 }
 
 static json_t *describe(const struct plan_options *o, const struct sim_sizing *sizing)
@@ -302,6 +327,10 @@ static enum stn_status run_with_devices(const struct plan_options *o,
     }
     if (status != STN_OK) {
         return status;
+    }
+    if (o->plot_energy && !(host->power.busy_w > 0.0)) {
+        return stn_fail(STN_ERR_INVALID, "--plot-energy: device %s has no power in its profile",
+                        o->host);
     }
     config.host = host;
     config.csd = csd;
