@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts a plot on paper. From top to bottom: title, subtitle, legend, words of shaded spans, the plot
-// itself, ticks, the x axis's label; words of marks stand to the right. So no word ever lies on data.
+// Puts a plot on paper. From top to bottom: title, subtitle, legend, words of shaded spans, the
+// plot itself, ticks, the x axis's label; words of marks stand to the right. So no word ever lies
+// on data.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,8 @@ static const double title_size = 16.0, text_size = 12.0, small_size = 11.0;
 static const double margin = 14.0, row = 18.0;
 static const char dark[] = "fill=\"#222\"", grey[] = "fill=\"#666\"";
 
-// Okabe and Ito's, which most colour-blind people can tell apart, without yellow, which paper cannot.
+// Okabe and Ito's, which most colour-blind people can tell apart, without yellow, which paper
+// cannot.
 static const char *const palette[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                       "#E69F00", "#56B4E9", "#000000"};
 enum { COLOURS = sizeof(palette) / sizeof(*palette) };
@@ -79,7 +81,7 @@ static void choose_ranges(struct page *page)
 
 // ---- room ---------------------------------------------------------------------------------------
 
-// A row of the legend that begins again whenever the line is full; draws if there is a place to.
+// Both are walked twice: once to know how much room they take, once to draw.
 static double legend_walk(const struct page *page, double y, bool draws);
 static int words_walk(const struct page *page, bool draws);
 
@@ -401,6 +403,7 @@ static void draw_key(const struct page *page, const struct plot_series *series, 
     plot_svg_text(page->svg, x + 28.0, y + 4.0, text_size, dark, series->label);
 }
 
+// Keys one beside the other, in as many rows as it takes. Returns where the next thing can begin.
 static double legend_walk(const struct page *page, double y, bool draws)
 {
     double x = page->left;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text that grows, and what of SVG a diagram needs. A failed allocation is remembered, and told once
-// at the end. One thread.
+// Text that grows, and what of SVG a diagram needs. A failed allocation is remembered, and told
+// once at the end. One thread.
 #ifndef PLOT_SVG_H
 #define PLOT_SVG_H
 

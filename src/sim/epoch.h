@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which samples of the epoch are done: a place in the mixture of the public set and the nodes' private
-// ones, as on a real cluster (plan/mixture.h, plan/share.h). When a node is lost, what is left of the
-// epoch without it is a mixture of its own. Pure.
+// Which samples of the epoch are done: a place in the mixture of the public set and the nodes'
+// private ones, as on a real cluster (plan/mixture.h, plan/share.h). When a node is lost, what is
+// left of the epoch without it is a mixture of its own. Pure.
 #ifndef SIM_EPOCH_H
 #define SIM_EPOCH_H
 
@@ -36,7 +36,8 @@ struct plan_step sim_epoch_step(const struct sim_epoch *epoch, int64_t batch, in
 void sim_epoch_advance(struct sim_epoch *epoch, const struct plan_step *step);
 // Goes back to what was saved; returns how many samples are to be computed again.
 int64_t sim_epoch_rewind(struct sim_epoch *epoch);
-// After rewinding: a node is gone for good. Adds what nobody can reach any more in this epoch to *lost.
+// After rewinding: a node is gone for good. Adds what nobody can reach any more in this epoch to
+// *lost.
 void sim_epoch_lose(struct sim_epoch *epoch, int node, int64_t *lost);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Speed over the steps of a run of any length in constant memory: when it is full, neighbours are taken
-// together. Pure.
+// Speed over the steps of a run of any length in constant memory: when it is full, neighbours are
+// taken together. Pure.
 #ifndef SIM_HISTORY_H
 #define SIM_HISTORY_H
 

@@ -3,7 +3,7 @@
 // prints about single devices and undisturbed runs goes in, and calibrates the model; the rest comes
 // out of it: docs/papers.md has the reasons.
 //
-//     sim_paper_run(kind, devices, &sim_paper_inputs, &report)
+//     sim_paper_stannis → sim_paper_stannis_figure, or the same of HyperTune
 //
 // Speeds of single devices come from the device profiles, everything else from struct
 // sim_paper_inputs: change one and see what follows. Pure but for memory.
@@ -103,11 +103,13 @@ struct sim_paper_report {
 // Relative; NAN where the paper has no number.
 double sim_paper_error(const struct sim_paper_row *row);
 
-STN_MUST_CHECK enum stn_status sim_paper_stannis(const struct sim_devices *devices,
-                                                 const struct sim_paper_inputs *inputs,
-                                                 struct sim_paper_report *out);
-STN_MUST_CHECK enum stn_status sim_paper_hypertune(const struct sim_devices *devices,
-                                                   const struct sim_paper_inputs *inputs,
-                                                   struct sim_paper_report *out);
+typedef enum stn_status sim_paper_run(const struct sim_devices *devices,
+                                      const struct sim_paper_inputs *inputs,
+                                      struct sim_paper_report *out);
+
+// Fills `out` anew: rows, and the figure's titles.
+STN_MUST_CHECK sim_paper_run sim_paper_stannis, sim_paper_hypertune;
+// Adds the figure's curves to such a report.
+STN_MUST_CHECK sim_paper_run sim_paper_stannis_figure, sim_paper_hypertune_figure;
 
 #endif

@@ -307,38 +307,54 @@ static enum stn_status run_figure(struct experiment *x)
     return status;
 }
 
-enum stn_status sim_paper_hypertune(const struct sim_devices *devices,
-                                    const struct sim_paper_inputs *inputs,
-                                    struct sim_paper_report *out)
+// ---- all of it ----------------------------------------------------------------------------------
+
+static enum stn_status prepare(const struct sim_devices *devices,
+                               const struct sim_paper_inputs *inputs, struct sim_paper_report *out,
+                               struct experiment *x)
 {
-    struct experiment x = {.in = inputs, .out = out};
     struct sim_device *host;
-    struct sim_speed *speed;
-    *out = (struct sim_paper_report){.title = "HyperTune",
-                                     .figure = "HyperTune, Fig. 7(a): MobileNetV2, simulated",
-                                     .y_label = "images a second"};
-    enum stn_status status = sim_paper_calibrate(devices, inputs, &x.is);
+    struct sim_speed *speed = NULL;
+    *x = (struct experiment){.in = inputs, .out = out};
+    enum stn_status status = sim_paper_calibrate(devices, inputs, &x->is);
     if (status == STN_OK) {
         status = sim_devices_require(devices, "xeon-4108", "device", &host);
     }
     if (status == STN_OK) {
         status = sim_device_require_speed(host, inputs->nets[0].net, inputs->batch_host, &speed);
     }
-    if (status != STN_OK) {
-        return status;
+    if (status == STN_OK) {
+        x->host = speed->images_per_s;
+        x->csd = x->host * inputs->batch_csd / inputs->batch_host; // equal step times
     }
-    x.host = speed->images_per_s;
-    x.csd = x.host * inputs->batch_csd / inputs->batch_host; // equal step times
+    return status;
+}
+
+enum stn_status sim_paper_hypertune(const struct sim_devices *devices,
+                                    const struct sim_paper_inputs *inputs,
+                                    struct sim_paper_report *out)
+{
     enum stn_status (*const parts[])(struct experiment *) = {run_three_nodes, run_mobilenet,
                                                              run_shufflenet};
+    struct experiment x;
+    *out = (struct sim_paper_report){.title = "HyperTune",
+                                     .figure = "HyperTune, Fig. 7(a): MobileNetV2, simulated",
+                                     .y_label = "images a second"};
+    enum stn_status status = prepare(devices, inputs, out, &x);
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts) && status == STN_OK; i++) {
         status = parts[i](&x);
     }
     if (status == STN_OK) {
         status = run_ours(&x, true);
     }
-    if (status == STN_OK) {
-        status = run_ours(&x, false);
-    }
+    return status == STN_OK ? run_ours(&x, false) : status;
+}
+
+enum stn_status sim_paper_hypertune_figure(const struct sim_devices *devices,
+                                           const struct sim_paper_inputs *inputs,
+                                           struct sim_paper_report *out)
+{
+    struct experiment x;
+    enum stn_status status = prepare(devices, inputs, out, &x);
     return status == STN_OK ? run_figure(&x) : status;
 }

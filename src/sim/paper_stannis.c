@@ -116,34 +116,49 @@ static struct sim_trial trial_of(const struct experiment *x, const struct sim_pa
     };
 }
 
-static enum stn_status run_net(struct experiment *x, const struct sim_paper_net *net,
-                               double reported)
+static enum stn_status run_speedup(const struct experiment *x, const struct sim_paper_net *net,
+                                   int csds, struct sim_trial_result *result, double *times)
 {
-    struct sim_paper_curve *curve = sim_paper_add_curve(x->out, net->label);
-    struct sim_trial_result result = {0};
     struct pair speeds;
     enum stn_status status = speeds_of(x, net, &speeds);
-    for (int csds = 0; csds <= x->in->stannis_csds && status == STN_OK; csds++) {
+    if (status == STN_OK) {
         struct sim_trial trial = trial_of(x, net, &speeds, csds);
-        status = sim_trial_run(&trial, &result);
-        sim_paper_curve_add(curve, csds, result.images_per_s / speeds.host);
+        status = sim_trial_run(&trial, result);
     }
-    if (status != STN_OK) {
-        return status;
+    if (status == STN_OK) {
+        *times = result->images_per_s / speeds.host;
     }
-    sim_paper_add(x->out, SIM_PAPER_PREDICTED, "Fig. 6", "img/s", NAN, result.images_per_s,
-                  "%s, %d CSDs", net->label, x->in->stannis_csds);
-    sim_paper_add(x->out, SIM_PAPER_PREDICTED, "Fig. 7", "×", reported,
-                  result.images_per_s / speeds.host, "%s, %d CSDs against the host alone",
-                  net->label, x->in->stannis_csds);
-    return STN_OK;
+    return status;
 }
 
-static enum stn_status run_figures(struct experiment *x)
+static enum stn_status run_speedups(struct experiment *x)
 {
     enum stn_status status = STN_OK;
     for (int i = 0; i < SIM_PAPER_NETS && status == STN_OK; i++) {
-        status = run_net(x, &x->in->nets[i], i == 0 ? speedup : NAN);
+        const struct sim_paper_net *net = &x->in->nets[i];
+        struct sim_trial_result result;
+        double times;
+        status = run_speedup(x, net, x->in->stannis_csds, &result, &times);
+        if (status != STN_OK) {
+            break;
+        }
+        sim_paper_add(x->out, SIM_PAPER_PREDICTED, "Fig. 6", "img/s", NAN, result.images_per_s,
+                      "%s, %d CSDs", net->label, x->in->stannis_csds);
+        sim_paper_add(x->out, SIM_PAPER_PREDICTED, "Fig. 7", "×", i == 0 ? speedup : NAN, times,
+                      "%s, %d CSDs against the host alone", net->label, x->in->stannis_csds);
+    }
+    return status;
+}
+
+static enum stn_status run_curve(struct experiment *x, const struct sim_paper_net *net)
+{
+    struct sim_paper_curve *curve = sim_paper_add_curve(x->out, net->label);
+    enum stn_status status = STN_OK;
+    for (int csds = 0; csds <= x->in->stannis_csds && status == STN_OK; csds++) {
+        struct sim_trial_result result;
+        double times = 0.0;
+        status = run_speedup(x, net, csds, &result, &times);
+        sim_paper_curve_add(curve, csds, times);
     }
     return status;
 }
@@ -221,28 +236,51 @@ static enum stn_status run_ours(struct experiment *x)
     return STN_OK;
 }
 
-enum stn_status sim_paper_stannis(const struct sim_devices *devices,
-                                  const struct sim_paper_inputs *inputs,
-                                  struct sim_paper_report *out)
+// ---- all of it ----------------------------------------------------------------------------------
+
+static enum stn_status prepare(const struct sim_devices *devices,
+                               const struct sim_paper_inputs *inputs, struct sim_paper_report *out,
+                               struct experiment *x)
 {
-    struct experiment x = {.in = inputs, .out = out};
     struct sim_device *host = NULL, *csd = NULL;
-    *out = (struct sim_paper_report){.title = "Stannis",
-                                     .figure = "Stannis, Fig. 7: speedup, simulated",
-                                     .y_label = "times the host alone"};
-    enum stn_status status = sim_paper_calibrate(devices, inputs, &x.is);
+    *x = (struct experiment){.in = inputs, .out = out};
+    enum stn_status status = sim_paper_calibrate(devices, inputs, &x->is);
     if (status == STN_OK) {
         status = sim_devices_require(devices, "xeon-4108", "device", &host);
     }
     if (status == STN_OK) {
         status = sim_devices_require(devices, "newport", "device", &csd);
     }
-    x.host = host;
-    x.csd = csd;
-    enum stn_status (*const parts[])(struct experiment *) = {run_table_1, run_figures, run_table_2,
+    x->host = host;
+    x->csd = csd;
+    return status;
+}
+
+enum stn_status sim_paper_stannis(const struct sim_devices *devices,
+                                  const struct sim_paper_inputs *inputs,
+                                  struct sim_paper_report *out)
+{
+    enum stn_status (*const parts[])(struct experiment *) = {run_table_1, run_speedups, run_table_2,
                                                              run_ours};
+    struct experiment x;
+    *out = (struct sim_paper_report){.title = "Stannis",
+                                     .figure = "Stannis, Fig. 7: speedup, simulated",
+                                     .y_label = "times the host alone"};
+    enum stn_status status = prepare(devices, inputs, out, &x);
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts) && status == STN_OK; i++) {
         status = parts[i](&x);
+    }
+    return status;
+}
+
+enum stn_status sim_paper_stannis_figure(const struct sim_devices *devices,
+                                         const struct sim_paper_inputs *inputs,
+                                         struct sim_paper_report *out)
+{
+    struct experiment x;
+    enum stn_status status = prepare(devices, inputs, out, &x);
+    for (int i = 0; i < SIM_PAPER_NETS && status == STN_OK; i++) {
+        status = run_curve(&x, &inputs->nets[i]);
     }
     return status;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A policy at work, whichever it is: the first split from plan/, later ones from hypertune/. Pure but
-// for memory.
+// A policy at work, whichever it is: the first split from plan/, later ones from hypertune/. Pure
+// but for memory.
 #ifndef SIM_PILOT_H
 #define SIM_PILOT_H
 
@@ -15,8 +15,8 @@ struct sim_decision {
     double gain; // predicted, of a step's time
 };
 
-// `cluster` says what is known of the nodes (those without a cap take no part), `samples` are what an
-// epoch holds, private[nodes] of them tied to nodes; they make floors. Copied.
+// `cluster` says what is known of the nodes (those without a cap take no part), `samples` are what
+// an epoch holds, private[nodes] of them tied to nodes; they make floors. Copied.
 STN_MUST_CHECK enum stn_status sim_pilot_create(const struct sim_config *config,
                                                 const struct plan_cluster *cluster, int64_t samples,
                                                 const int64_t private_samples[],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A virtual cluster as people describe it: a file, or shares of one device; then what disturbs it, by
-// hand or as it was recorded. For 10,000 nodes a few lines do:
+// A virtual cluster as people describe it: a file, or shares of one device; then what disturbs it,
+// by hand or as it was recorded. For 10,000 nodes a few lines do:
 //
 //     nodes:
 //       - name: host
@@ -63,12 +63,13 @@ STN_MUST_CHECK enum stn_status sim_scene_add(struct sim_scene *scene,
                                              const struct sim_scene_config *config,
                                              const char *name, const char *device, double share,
                                              const char *where);
-// "NODE@FROM-TO:LOAD[,…]" as for training: steps from 1, no TO: to the end. LOAD is 75% (of the node's
-// processor), 2x (as slow), or busy*K or gzip*K, K processes beside one thread. "csd.*" are all nodes
-// that begin with csd.
+// "NODE@FROM-TO:LOAD[,…]" as for training: steps from 1, no TO: to the end. LOAD is 75% (of the
+// node's processor), 2x (as slow), or busy*K or gzip*K, K processes beside one thread. "csd.*" are
+// all nodes that begin with csd.
 STN_MUST_CHECK enum stn_status sim_scene_interfere(struct sim_scene *scene, const char *text);
-// Slowdowns as they were recorded: lines of "step,node,slowdown" below such a heading, or the events of
-// a training (--events): its nodes in their order, compute time over what their speed here foretells.
+// Slowdowns as they were recorded: lines of "step,node,slowdown" below such a heading, or the
+// events of a training (--events): its nodes in their order, compute time over what their speed
+// here foretells.
 STN_MUST_CHECK enum stn_status sim_scene_trace(struct sim_scene *scene, const char *path);
 STN_MUST_CHECK enum stn_status sim_scene_trace_text(struct sim_scene *scene, char *text,
                                                     size_t bytes, const char *label);

@@ -8,7 +8,8 @@
 
 static const double slowdown_most = 1e6;
 
-// What is before `mark` stays in `text`; what is behind it is returned. NULL: there is no such mark.
+// What is before `mark` stays in `text`; what is behind it is returned. NULL: there is no such
+// mark.
 static char *cut(char *text, char mark)
 {
     char *at = text ? strchr(text, mark) : NULL;

@@ -2,12 +2,10 @@
 // The file of a virtual cluster: rows of keys, and what only several values together can break.
 #include <float.h>
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/option.h"
 #include "conf/conf.h"
 #include "sim/scene.h"
 
@@ -176,7 +174,8 @@ static enum stn_status read_loads(struct reader *r, const struct yaml_node_s *li
 
 // ---- nodes --------------------------------------------------------------------------------------
 
-// Behind one host all share its link, the host's own messages included: a ring sends them all at once.
+// Behind one host all share its link, the host's own messages included: a ring sends them all at
+// once.
 static double shared_bytes_per_s(const struct sim_device_link *link, const struct entry *entry)
 {
     int behind =

@@ -100,8 +100,8 @@ struct sim_config {
     double restart_s;         // SIM_FAILURE_RESUME: until the others compute again
     int64_t checkpoint_steps; // saved this often, and at epoch ends; 0: only there
     uint64_t seed;
-    // What phases begin at these steps (rising, > 1, borrowed); NULL: wherever a load comes or goes,
-    // if that is not too often.
+    // What phases begin at these steps (rising, > 1, borrowed); NULL: wherever a load comes or
+    // goes, if that is not too often.
     const int64_t *phase_begins;
     int phase_count;
     // Any clock, to measure how long deciding takes (sim_result.decide_s); NULL: not measured.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// --trace: slowdowns that were recorded, as CSV or as the events of a training. Steps that say nothing
-// about a node have what it had before; before its first and after its last it is undisturbed.
+// --trace: slowdowns that were recorded, as CSV or as the events of a training. Steps that say
+// nothing about a node have what it had before; before its first and after its last it is
+// undisturbed.
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast virtual nodes really are in a step: undisturbed speed, loads, noise. Noise is a function of
-// (seed, node, step), but for its memory. Pure.
+// How fast virtual nodes really are in a step: undisturbed speed, loads, noise. Noise is a function
+// of (seed, node, step), but for its memory. Pure.
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """stannis sim: files, reports and plots as a user gets them."""
 import json
+import pathlib
 import unittest
 import xml.etree.ElementTree
 
@@ -82,6 +83,14 @@ class SimTest(program.ProgramTest):
         self.write("bad.csv", "step,node,slowdown\n3,nobody,2\n")
         self.fail_with_one_line(2, "sim", "--cluster", "rack.yaml", "--net", "mobilenet_v2", "--trace",
                                 "bad.csv", says=("bad.csv:2", "nobody"))
+
+    def test_the_examples(self):
+        examples = sorted((pathlib.Path(__file__).resolve().parents[2] / "examples").glob("*.yaml"))
+        self.assertGreaterEqual(len(examples), 2)
+        for path in examples:
+            out = self.succeed("sim", "--cluster", path, "--net", "mobilenet_v2", "--batch", 1600000,
+                               "--samples", 100000000, "--steps", 2, "--json").stdout
+            self.assertEqual(json.loads(out)["steps"], 2)
 
     def test_bad_files(self):
         for text, says in ((RACK.replace("newport", "newprt"), ("bad.yaml:5", "newprt")),

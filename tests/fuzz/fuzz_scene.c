@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary text as the file of a virtual cluster, as --interfere and as --trace: what is accepted can
-// be simulated, or is refused by the simulator with a status; nothing crashes.
+// Arbitrary text as the file of a virtual cluster, as --interfere and as --trace: what is accepted
+// can be simulated, or is refused by the simulator with a status; nothing crashes.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

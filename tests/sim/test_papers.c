@@ -122,6 +122,27 @@ static void energy_falls_with_the_number_of_csds(void **state)
     }
 }
 
+static void figures_start_with_the_host_alone(void **state)
+{
+    (void)state;
+    assert_int_equal(sim_paper_stannis_figure(&devices, &sim_paper_inputs, &stannis), STN_OK);
+    assert_int_equal(sim_paper_hypertune_figure(&devices, &sim_paper_inputs, &hypertune), STN_OK);
+    assert_int_equal(stannis.curve_count, SIM_PAPER_NETS);
+    for (int i = 0; i < SIM_PAPER_NETS; i++) {
+        const struct sim_paper_curve *curve = &stannis.curves[i];
+        assert_int_equal(curve->count, 25);
+        assert_close(curve->y[0], 1.0, 1e-9);
+        for (int k = 1; k < curve->count; k++) {
+            assert_true(curve->y[k] > curve->y[k - 1]);
+        }
+    }
+    assert_int_equal(hypertune.curve_count, 5);
+    for (int i = 0; i < 5; i++) {
+        assert_close(hypertune.curves[i].x[18], 36.0, 0.0);
+        assert_true(hypertune.curves[i].y[18] > hypertune.curves[i].y[0]);
+    }
+}
+
 // ---- ours against theirs ------------------------------------------------------------------------
 
 static void ours_is_ahead(void **state)
@@ -266,6 +287,7 @@ int main(void)
         cmocka_unit_test(racks_come_out_as_reported),
         cmocka_unit_test(smaller_networks_gain_more),
         cmocka_unit_test(energy_falls_with_the_number_of_csds),
+        cmocka_unit_test(figures_start_with_the_host_alone),
         cmocka_unit_test(ours_is_ahead),
         cmocka_unit_test(every_total_moves_predictions),
         cmocka_unit_test(every_batch_moves_predictions),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual clusters as people describe them: files, loads by hand, recorded traces, and what is refused.
+// Virtual clusters as people describe them: files, loads by hand, recorded traces, and what is
+// refused.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

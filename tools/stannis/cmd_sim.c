@@ -239,7 +239,7 @@ static enum stn_status simulate(const struct sim_options *o, const struct sim_sc
         return stn_fail(STN_ERR_NO_MEMORY, "no memory to simulate");
     }
     struct watch watch = {
-        .history = history, .progress = sim_view_progress_start(&o->config), .config = &o->config};
+        .history = history, .progress = sim_view_progress_start(), .config = &o->config};
     const struct sim_observer observer = {.context = &watch, .step = on_step};
     struct sim_cluster cluster = sim_scene_cluster(scene);
     struct sim_result result;

@@ -14,14 +14,11 @@
 #include "stannis/stannis.h"
 #include "verb.h"
 
-typedef enum stn_status simulate_paper(const struct sim_devices *devices,
-                                       const struct sim_paper_inputs *inputs,
-                                       struct sim_paper_report *out);
-
-static const struct {
+static const struct paper {
     const char *name;
-    simulate_paper *simulate;
-} papers[] = {{"stannis", sim_paper_stannis}, {"hypertune", sim_paper_hypertune}};
+    sim_paper_run *run, *figure;
+} papers[] = {{"stannis", sim_paper_stannis, sim_paper_stannis_figure},
+              {"hypertune", sim_paper_hypertune, sim_paper_hypertune_figure}};
 
 static const struct {
     enum sim_paper_row_kind kind;
@@ -198,11 +195,11 @@ static enum stn_status write_json(const struct sim_paper_report *report, const c
 
 // ---- the run ------------------------------------------------------------------------------------
 
-static enum stn_status find_paper(const char *name, simulate_paper **out)
+static enum stn_status find_paper(const char *name, const struct paper **out)
 {
     for (size_t i = 0; i < sizeof(papers) / sizeof(*papers); i++) {
         if (strcmp(papers[i].name, name) == 0) {
-            *out = papers[i].simulate;
+            *out = &papers[i];
             return STN_OK;
         }
     }
@@ -212,13 +209,16 @@ static enum stn_status find_paper(const char *name, simulate_paper **out)
 static enum stn_status simulate(const struct paper_options *o, struct sim_paper_report *report)
 {
     struct sim_devices devices = {0};
-    simulate_paper *paper = NULL;
+    const struct paper *paper = NULL;
     enum stn_status status = find_paper(o->paper, &paper);
     if (status == STN_OK) {
         status = sim_devices_add_builtin(&devices);
     }
     if (status == STN_OK) {
-        status = paper(&devices, &sim_paper_inputs, report);
+        status = paper->run(&devices, &sim_paper_inputs, report);
+    }
+    if (status == STN_OK && (o->json || o->report || o->plot)) {
+        status = paper->figure(&devices, &sim_paper_inputs, report);
     }
     sim_devices_fini(&devices);
     return status;

@@ -15,14 +15,13 @@ static const double patience_s = 1.0, redraw_s = 0.1, line_s = 10.0;
 
 // ---- progress -----------------------------------------------------------------------------------
 
-struct sim_view_progress sim_view_progress_start(const struct sim_config *config)
+struct sim_view_progress sim_view_progress_start(void)
 {
     double now_s = base_clock_seconds();
     return (struct sim_view_progress){
         .options = report_progress_detect(stderr),
         .begin_s = now_s,
         .shown_s = now_s - line_s + patience_s,
-        .steps = config->steps,
     };
 }
 

@@ -22,11 +22,10 @@ struct sim_view {
 struct sim_view_progress {
     struct report_progress_options options;
     double begin_s, shown_s; // real time
-    int64_t steps;           // of the whole run, as far as it can be told; 0: it cannot
     bool drawn;
 };
 
-struct sim_view_progress sim_view_progress_start(const struct sim_config *config);
+struct sim_view_progress sim_view_progress_start(void);
 void sim_view_progress_step(struct sim_view_progress *progress, const struct sim_config *config,
                             const struct sim_step *step);
 void sim_view_progress_end(struct sim_view_progress *progress);
