@@ -86,8 +86,8 @@ static enum stn_status get_ready(struct tuner *tuner)
     struct plan_fit_options *options = &tuner->options;
     // samples_least each of 1, top / 2 and top; of a very slow node's time hardly any is fixed
     int top_least = each_s * options->samples_least > config->budget_s ? 1 : 2;
-    options->top = clamp(config->budget_s / (1.5 * options->samples_least * each_s), top_least,
-                         options->top);
+    options->top =
+        clamp(config->budget_s / (1.5 * options->samples_least * each_s), top_least, options->top);
     double mean_s = fmax(config->sample_s, each_s * (1 + options->top) / 2.0);
     options->samples_most =
         clamp(4.0 * config->budget_s / mean_s, 4 * options->samples_least, options->samples_most);
