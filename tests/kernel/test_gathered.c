@@ -275,6 +275,9 @@ static void check_all(const char *backend)
     check(backend, conv_of(20, 14, 44, 1, 1, 1));
     check(backend, conv_of(200, 7, 12, 1, 1, 1)); // channels in two parts
     check(backend, conv_of(16, 15, 24, 1, 1, 2));
+    check(backend, conv_of(96, 14, 144, 3, 1, 1));
+    check(backend, conv_of(200, 14, 40, 2, 1, 1)); // a block of two groups; in two parts
+    check(backend, conv_of(60, 7, 60, 3, 1, 1));
     check(backend, conv_of(20, 13, 20, 20, 3, 1));
     check(backend, conv_of(24, 14, 24, 24, 3, 2));
 }

@@ -8,39 +8,14 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "kernel/onednn/engine.h"
+#include "kernel/onednn/batchnorm.h"
+#include "kernel/onednn/grouped.h"
 #include "kernel/onednn/parts.h"
 
-// What a product reads again and again stays in the first-level cache, as in pointwise.c; the maps of
-// 224² images are cut into whole panels.
-enum { CHANNELS_AT_ONCE = 192, PANEL_PIXELS = 196 };
-
-// Neighbouring blocks of outputs that read the same inputs. Its weights are packed in runs of at most
-// SIMD_PRODUCT_BLOCKS blocks, each [in_channels][blocks of the run][block].
-struct band {
-    int out_block, out_blocks;
-    int in_block, in_channels; // from the first channel of in_block on
-    float *weights;
-};
-
-// One direction: `out` is what is written.
-struct side {
-    struct onednn_chunks in, out;
-    int in_group, out_group; // channels of a group
-    struct band *bands;
-    int band_count;
-};
-
-struct grouped {
-    struct kernel_op op;
-    struct onednn_engine *engine;
-    struct kernel_conv desc;
-    const struct simd_kernels *simd;
-    struct side forward, data;
-    float *bias; // padded
-    void *pages; // hold weights and bias
-    size_t page_bytes;
-};
+// The weights of a run for this many channels stay in the first-level cache while a panel goes by, as
+// in pointwise.c. All runs read the panel: it takes 160 KB of the second-level cache, and the fewer
+// channels a group has, the longer it may be and the fewer times weights are read.
+enum { CHANNELS_AT_ONCE = 192, PANEL_FLOATS = 40960 };
 
 static int smaller(int a, int b)
 {
@@ -80,7 +55,7 @@ static int last_group(const struct onednn_chunks *c, int group, int block)
 }
 
 // Cuts the outputs into bands; there are at most as many as blocks.
-static void cut_bands(struct side *side)
+static void cut_bands(struct grouped_side *side)
 {
     const struct onednn_chunks *in = &side->in, *out = &side->out;
     int open = -1; // group of the last band, −1 where that is shared by two
@@ -93,7 +68,7 @@ static void cut_bands(struct side *side)
         }
         open = first == last ? first : -1;
         int in_block = first * side->in_group / in->block;
-        side->bands[side->band_count++] = (struct band){
+        side->bands[side->band_count++] = (struct grouped_band){
             .out_block = b,
             .out_blocks = 1,
             .in_block = in_block,
@@ -107,25 +82,26 @@ struct run {
     int block, blocks;
 };
 
-static struct run run_of(const struct band *band, int index)
+static struct run run_of(const struct grouped_band *band, int index)
 {
     int begin = part_begin(band->out_blocks, SIMD_PRODUCT_BLOCKS, index),
         end = part_begin(band->out_blocks, SIMD_PRODUCT_BLOCKS, index + 1);
     return (struct run){band->out_block + begin, end - begin};
 }
 
-static float *run_weights(const struct side *side, const struct band *band, struct run run)
+static float *run_weights(const struct grouped_side *side, const struct grouped_band *band,
+                          struct run run)
 {
     return band->weights +
            (size_t)((run.block - band->out_block) * side->out.block) * (size_t)band->in_channels;
 }
 
-static size_t band_floats(const struct side *side, const struct band *band)
+static size_t band_floats(const struct grouped_side *side, const struct grouped_band *band)
 {
     return (size_t)(band->out_blocks * side->out.block) * (size_t)band->in_channels;
 }
 
-static size_t weight_floats(const struct side *side)
+static size_t weight_floats(const struct grouped_side *side)
 {
     size_t sum = 0;
     for (int i = 0; i < side->band_count; i++) {
@@ -134,7 +110,7 @@ static size_t weight_floats(const struct side *side)
     return sum;
 }
 
-static float *place_weights(struct side *side, float *at)
+static float *place_weights(struct grouped_side *side, float *at)
 {
     for (int i = 0; i < side->band_count; i++) {
         side->bands[i].weights = at;
@@ -145,8 +121,9 @@ static float *place_weights(struct side *side, float *at)
 
 // Part of a run's packed weights [in_channels][lanes]: what one group gives it. Weight (out o, in i)
 // of the group is at plain[o·out_stride + i·in_stride].
-static void pack_run(const struct side *side, const struct band *band, struct run run, int group,
-                     const float *plain, size_t out_stride, size_t in_stride)
+static void pack_run(const struct grouped_side *side, const struct grouped_band *band,
+                     struct run run, int group, const float *plain, size_t out_stride,
+                     size_t in_stride)
 {
     int out_first = group * side->out_group, in_first = group * side->in_group;
     int first = run.block * side->out.block, lanes = run.blocks * side->out.block;
@@ -162,8 +139,8 @@ static void pack_run(const struct side *side, const struct band *band, struct ru
 }
 
 // What belongs to no group stays zero.
-static void pack_band(const struct side *side, const struct band *band, const float *plain,
-                      size_t out_stride, size_t in_stride)
+static void pack_band(const struct grouped_side *side, const struct grouped_band *band,
+                      const float *plain, size_t out_stride, size_t in_stride)
 {
     for (int r = 0; r < part_count(band->out_blocks, SIMD_PRODUCT_BLOCKS); r++) {
         struct run run = run_of(band, r);
@@ -197,31 +174,34 @@ static void grouped_prepare(struct kernel_op *op, const float *const *params)
 
 struct product {
     const struct simd_kernels *simd;
-    const struct side *side;
+    const struct grouped_side *side;
     const float *in;
     float *out;
     const float *bias;
     enum kernel_activation activation;
     bool add;
+    const struct onednn_gather *gather; // of what is written; or NULL
 };
 
-// Pixels first … end − 1 of all samples, counted through.
+// Pieces first … end − 1 of all samples, counted through.
 struct panel {
-    size_t first, end;
+    int first, end;
 };
 
-// A run of output blocks over a part of the band's channels, sample by sample.
-static void multiply_run(const struct product *p, const struct band *band, struct panel panel,
-                         struct run run, int part)
+// A run of output blocks over one part of the band's channels.
+static struct simd_product run_call(const struct product *p, const struct grouped_band *band,
+                                    struct run run, int part)
 {
     const struct onednn_chunks *in = &p->side->in, *out = &p->side->out;
     int in_blocks = part_count(band->in_channels, in->block), most = CHANNELS_AT_ONCE / in->block;
     int from = part_begin(in_blocks, most, part) * in->block,
         to = smaller(part_begin(in_blocks, most, part + 1) * in->block, band->in_channels);
-    struct simd_product call = {
+    return (struct simd_product){
+        .x = p->in + onednn_chunk_at(in, 0, band->in_block + from / in->block),
         .weights =
             run_weights(p->side, band, run) + (size_t)from * (size_t)(run.blocks * out->block),
         .bias = p->bias && from == 0 ? p->bias + run.block * out->block : NULL,
+        .y = p->out + onednn_chunk_at(out, 0, run.block),
         .x_stride = in->floats,
         .y_stride = out->floats,
         .channels = to - from,
@@ -229,197 +209,137 @@ static void multiply_run(const struct product *p, const struct band *band, struc
         .add = p->add || from > 0,
         .activation = to == band->in_channels ? p->activation : KERNEL_LINEAR,
     };
-    for (size_t at = panel.first; at < panel.end;) {
-        int n = (int)(at / in->pixels), in_block = band->in_block + from / in->block;
-        size_t pixel = at % in->pixels, left = in->pixels - pixel;
-        size_t count = left < panel.end - at ? left : panel.end - at;
-        call.x = p->in + onednn_chunk_at(in, n, in_block) + pixel * (size_t)in->block;
-        call.y = p->out + onednn_chunk_at(out, n, run.block) + pixel * (size_t)out->block;
-        p->simd->product(&call, count);
-        at += count;
+}
+
+static void multiply_run(const struct product *p, struct panel panel, struct run run,
+                         struct simd_product whole, bool last)
+{
+    const struct onednn_chunks *in = &p->side->in, *out = &p->side->out;
+    int pieces = onednn_pieces(in->pixels);
+    for (int i = panel.first; i < panel.end; i++) {
+        int n = i / pieces, piece = i % pieces;
+        struct onednn_piece at = onednn_piece_at(in->pixels, piece);
+        struct simd_product call = whole;
+        call.x += onednn_chunk_at(in, n, 0) + at.first * (size_t)in->block;
+        call.y += onednn_chunk_at(out, n, 0) + at.first * (size_t)out->block;
+        p->simd->product(&call, at.count);
+        for (int b = 0; b < (p->gather && last ? run.blocks : 0); b++) {
+            onednn_gather_measure(p->gather, n, run.block + b, piece);
+        }
     }
 }
 
-static void multiply_band(const struct product *p, const struct band *band, struct panel panel)
+static void multiply_band(const struct product *p, const struct grouped_band *band,
+                          struct panel panel)
 {
-    int block = p->side->in.block, in_blocks = part_count(band->in_channels, block);
-    for (int part = 0; part < part_count(in_blocks, CHANNELS_AT_ONCE / block); part++) {
+    int block = p->side->in.block,
+        parts = part_count(part_count(band->in_channels, block), CHANNELS_AT_ONCE / block);
+    for (int part = 0; part < parts; part++) {
         for (int r = 0; r < part_count(band->out_blocks, SIMD_PRODUCT_BLOCKS); r++) {
-            multiply_run(p, band, panel, run_of(band, r), part);
+            struct run run = run_of(band, r);
+            multiply_run(p, panel, run, run_call(p, band, run, part), part == parts - 1);
         }
     }
+}
+
+// Pieces that a panel of the side's inputs has room for.
+static int panel_pieces(const struct grouped_side *side)
+{
+    int channels = smaller(side->in_group, CHANNELS_AT_ONCE);
+    size_t floats = onednn_piece_at(side->in.pixels, 0).count * (size_t)channels;
+    return larger(1, (int)(PANEL_FLOATS / floats));
 }
 
 // This thread's share of a product.
 static void multiply(const struct product *p)
 {
-    size_t pixels = (size_t)p->side->in.n * p->side->in.pixels;
-    size_t team = (size_t)omp_get_num_threads(), me = (size_t)omp_get_thread_num();
-    size_t first = pixels * me / team, count = pixels * (me + 1) / team - first;
-    size_t panels = (count + PANEL_PIXELS - 1) / PANEL_PIXELS;
-    for (size_t i = 0; i < panels; i++) {
-        struct panel panel = {first + count * i / panels, first + count * (i + 1) / panels};
+    const struct onednn_chunks *in = &p->side->in;
+    int items = in->n * onednn_pieces(in->pixels), most = panel_pieces(p->side);
+    int team = omp_get_num_threads(), me = omp_get_thread_num();
+    struct panel share = {items * me / team, items * (me + 1) / team};
+    for (int first = share.first; first < share.end; first += most) {
+        struct panel panel = {first, smaller(first + most, share.end)};
         for (int b = 0; b < p->side->band_count; b++) {
             multiply_band(p, &p->side->bands[b], panel);
         }
     }
 }
 
-// ---- weight gradient ----------------------------------------------------------------------------
-
-// Pixels of some samples.
-struct outer {
-    const struct grouped *gr;
-    const float *x, *dy;
-    float *dw;
-    int sample, samples;
-    size_t pixel, pixels;
-};
-
-// Where a tile of the gradient stands: channels of one group.
-struct tile {
-    int row, row_end;       // outputs, in one block
-    int column, column_end; // inputs, in at most SIMD_PRODUCT_BLOCKS blocks
-};
-
-// Where a tile begins within a block, the lanes before it belong to another group: what they give is
-// dropped.
-static void outer_beside(const struct simd_kernels *simd, struct simd_outer call, int skipped)
-{
-    enum { WIDTH = SIMD_PRODUCT_BLOCKS * SIMD_BLOCK_MAX };
-    float beside[SIMD_OUTER_ROWS * WIDTH] = {0}, *dw = call.dw;
-    size_t stride = call.dw_stride;
-    call.dw = beside;
-    call.dw_stride = WIDTH;
-    call.columns += skipped;
-    simd->outer(&call);
-    for (int r = 0; r < call.rows; r++, dw += stride) {
-        for (int c = skipped; c < call.columns; c++) {
-            dw[c - skipped] += beside[r * WIDTH + c];
-        }
-    }
-}
-
-static void outer_rows(const struct outer *o, const struct tile *tile, int row, int rows)
-{
-    const struct onednn_chunks *in = &o->gr->forward.in, *out = &o->gr->forward.out;
-    int width = o->gr->forward.in_group, skipped = tile->column % in->block;
-    size_t pixel = o->pixel * (size_t)in->block;
-    struct simd_outer call = {
-        .x = o->x + onednn_chunk_at(in, o->sample, tile->column / in->block) + pixel,
-        .dy = o->dy + onednn_chunk_at(out, o->sample, row / out->block) + pixel + row % out->block,
-        .dw = o->dw + (size_t)row * (size_t)width + tile->column % width,
-        .x_stride = in->floats,
-        .x_sample = (size_t)in->blocks * in->floats,
-        .dy_sample = (size_t)out->blocks * out->floats,
-        .dw_stride = (size_t)width,
-        .pixels = o->pixels,
-        .samples = o->samples,
-        .rows = rows,
-        .columns = tile->column_end - tile->column,
-    };
-    if (skipped) {
-        outer_beside(o->gr->simd, call, skipped);
-    } else {
-        o->gr->simd->outer(&call);
-    }
-}
-
-static void outer_tile(const struct outer *o, const struct tile *tile)
-{
-    for (int row = tile->row; row < tile->row_end; row += SIMD_OUTER_ROWS) {
-        outer_rows(o, tile, row, smaller(SIMD_OUTER_ROWS, tile->row_end - row));
-    }
-}
-
-// The blocks that a group's channels lie in.
-struct blocks {
-    int first, count;
-};
-
-static struct blocks blocks_of(int group, int channels, int block)
-{
-    int first = group * channels / block, last = ((group + 1) * channels - 1) / block;
-    return (struct blocks){first, last - first + 1};
-}
-
-// One group's gradient over one panel: this thread's share of the tiles, blocks of outputs first.
-static void outer_group(const struct outer *o, int group)
-{
-    const struct side *side = &o->gr->forward;
-    int block = side->in.block, in_first = group * side->in_group,
-        out_first = group * side->out_group;
-    struct blocks rows = blocks_of(group, side->out_group, block),
-                  columns = blocks_of(group, side->in_group, block);
-    int items = rows.count * part_count(columns.count, SIMD_PRODUCT_BLOCKS);
-    int team = omp_get_num_threads(), me = omp_get_thread_num();
-    for (int i = items * me / team; i < items * (me + 1) / team; i++) {
-        int row = rows.first + i % rows.count, part = i / rows.count;
-        int from = columns.first + part_begin(columns.count, SIMD_PRODUCT_BLOCKS, part),
-            to = columns.first + part_begin(columns.count, SIMD_PRODUCT_BLOCKS, part + 1);
-        outer_tile(o, &(struct tile){
-                          .row = larger(row * block, out_first),
-                          .row_end = smaller((row + 1) * block, out_first + side->out_group),
-                          .column = larger(from * block, in_first),
-                          .column_end = smaller(to * block, in_first + side->in_group),
-                      });
-    }
-}
-
-// Panels are whole samples where these are small, else parts of one.
-static void outer(struct outer o, int rows)
-{
-    size_t pixels = o.gr->forward.in.pixels, parts = (pixels + PANEL_PIXELS - 1) / PANEL_PIXELS;
-    int most = pixels < PANEL_PIXELS ? (int)(PANEL_PIXELS / pixels) : 1;
-    for (o.sample = 0; o.sample < rows; o.sample += o.samples) {
-        o.samples = smaller(most, rows - o.sample);
-        for (size_t part = 0; part < parts; part++) {
-            o.pixel = pixels * part / parts;
-            o.pixels = pixels * (part + 1) / parts - o.pixel;
-            for (int group = 0; group < o.gr->desc.groups; group++) {
-                outer_group(&o, group);
-            }
-        }
-    }
-}
-
 // ---- running ------------------------------------------------------------------------------------
 
-static enum stn_status grouped_forward(struct kernel_op *op, const struct kernel_io *io)
+// `gather`: for the batch norm behind, or NULL.
+static enum stn_status forward(const struct grouped *gr, const struct kernel_io *io,
+                               const struct onednn_gather *gather)
 {
-    const struct grouped *gr = (struct grouped *)op;
     struct product p = {.simd = gr->simd,
                         .side = &gr->forward,
                         .in = io->x[0],
                         .out = io->y,
                         .bias = gr->desc.bias ? gr->bias : NULL,
-                        .activation = gr->desc.activation};
+                        .activation = gr->desc.activation,
+                        .gather = gather};
 #pragma omp parallel num_threads(onednn_team(gr->engine, &gr->forward.in))
-    multiply(&p);
+    {
+        multiply(&p);
+        if (gather) {
+#pragma omp barrier
+            onednn_gather_finish(gather);
+        }
+    }
+    return STN_OK;
+}
+
+static enum stn_status grouped_forward(struct kernel_op *op, const struct kernel_io *io)
+{
+    return forward((struct grouped *)op, io, NULL);
+}
+
+static enum stn_status grouped_forward_gathered(struct kernel_op *op, const struct kernel_io *io,
+                                                struct kernel_op *next,
+                                                const struct kernel_io *next_io)
+{
+    struct onednn_gather gather = onednn_gather_forward(next, next_io);
+    return forward((struct grouped *)op, io, &gather);
+}
+
+// `gather`: for the batch norm before, or NULL.
+static enum stn_status backward(const struct grouped *gr, const struct kernel_io *io,
+                                const struct onednn_gather *gather)
+{
+    struct product p = {.simd = gr->simd,
+                        .side = &gr->data,
+                        .in = io->dy,
+                        .out = io->dx[0],
+                        .add = gr->desc.dx == KERNEL_DX_ADD,
+                        .gather = gather};
+    if (gr->desc.bias || gr->desc.activation != KERNEL_LINEAR) {
+        onednn_mask_and_sum_bias(gr->engine, &gr->desc, gr->op.traits.y, io);
+    }
+#pragma omp parallel num_threads(onednn_team(gr->engine, &gr->forward.in))
+    {
+        onednn_grouped_outer(gr, io->x[0], io->dy, io->rows, io->param_grads[0]);
+        if (gr->desc.dx != KERNEL_DX_NONE) {
+            multiply(&p);
+        }
+        if (gather) {
+#pragma omp barrier
+            onednn_gather_finish(gather);
+        }
+    }
     return STN_OK;
 }
 
 static enum stn_status grouped_backward(struct kernel_op *op, const struct kernel_io *io)
 {
-    const struct grouped *gr = (struct grouped *)op;
-    bool wanted = gr->desc.dx != KERNEL_DX_NONE;
-    struct outer o = {.gr = gr, .x = io->x[0], .dy = io->dy, .dw = io->param_grads[0]};
-    struct product p = {.simd = gr->simd,
-                        .side = &gr->data,
-                        .in = io->dy,
-                        .out = io->dx[0],
-                        .add = gr->desc.dx == KERNEL_DX_ADD};
-    if (gr->desc.bias || gr->desc.activation != KERNEL_LINEAR) {
-        onednn_mask_and_sum_bias(gr->engine, &gr->desc, op->traits.y, io);
-    }
-#pragma omp parallel num_threads(onednn_team(gr->engine, &gr->forward.in))
-    {
-        outer(o, io->rows);
-        if (wanted) {
-            multiply(&p);
-        }
-    }
-    return STN_OK;
+    return backward((struct grouped *)op, io, NULL);
+}
+
+static enum stn_status grouped_backward_gathered(struct kernel_op *op, const struct kernel_io *io,
+                                                 struct kernel_op *before,
+                                                 const struct kernel_io *before_io)
+{
+    struct onednn_gather gather = onednn_gather_backward(before, before_io);
+    return backward((struct grouped *)op, io, &gather);
 }
 
 // ---- life ---------------------------------------------------------------------------------------
@@ -437,10 +357,12 @@ static const struct kernel_op_calls grouped_calls = {
     .prepare = grouped_prepare,
     .forward = grouped_forward,
     .backward = grouped_backward,
+    .forward_gathered = grouped_forward_gathered,
+    .backward_gathered = grouped_backward_gathered,
     .destroy = grouped_destroy,
 };
 
-static enum stn_status create_side(struct side *side)
+static enum stn_status create_side(struct grouped_side *side)
 {
     side->bands = calloc((size_t)side->out.blocks, sizeof(*side->bands));
     if (!side->bands) {

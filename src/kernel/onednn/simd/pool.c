@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Max and average pooling of one plane of a channel block, forward and backward. Both directions
 // walk the output; the gradient is scattered with additions to rows that were cleared just before.
-// Windows of 2×2 and 3×3 that lie inside the plane have loops of constant length.
+// Windows of up to 3×3 have loops of constant length where they lie inside the plane; averages also
+// where they reach over its upper or lower edge.
 #include "kernel/onednn/simd/vector.h"
 
 struct span {
@@ -243,40 +244,93 @@ SIMD_INLINE void average_edge(const struct simd_plane *g, int oy, struct span wi
     }
 }
 
-SIMD_INLINE void average_run(int size, const struct simd_plane *g, int count, const float *x,
-                             float *y)
+// A run of windows of one row with the same taps inside: rows × columns of them, from x on.
+struct average_run {
+    struct span windows;
+    int rows, columns;
+    float share;
+    ptrdiff_t at; // of the first tap
+};
+
+SIMD_INLINE struct average_run average_run_of(const struct simd_plane *g, int oy)
+{
+    struct span rows = taps_of(g, 0, oy), windows = whole_columns(g), all = {0, g->window.size[1]};
+    return (struct average_run){
+        .windows = windows,
+        .rows = rows.end - rows.first,
+        .columns = all.end,
+        .share = share_of(g, rows, all),
+        .at = window_at(g, oy, windows.first) + tap_at(g, rows.first, 0),
+    };
+}
+
+// Calls `function` with the numbers of rows and columns as constants. Where there is no such loop, the
+// run becomes empty and all windows are left to the edge.
+#define BY_TAPS(run, function, ...)                                                                \
+    do {                                                                                           \
+        if ((run)->columns == 3 && (run)->rows == 3) {                                             \
+            function(3, 3, run, __VA_ARGS__);                                                      \
+        } else if ((run)->columns == 3 && (run)->rows == 2) {                                      \
+            function(2, 3, run, __VA_ARGS__);                                                      \
+        } else if ((run)->columns == 2 && (run)->rows == 2) {                                      \
+            function(2, 2, run, __VA_ARGS__);                                                      \
+        } else if ((run)->columns == 1 && (run)->rows == 1) {                                      \
+            function(1, 1, run, __VA_ARGS__);                                                      \
+        } else {                                                                                   \
+            (run)->windows.end = (run)->windows.first;                                             \
+        }                                                                                          \
+    } while (0)
+
+SIMD_INLINE vec column_sum(int rows, const struct simd_plane *g, const float *x)
+{
+    vec sum = load(x);
+    for (int ky = 1; ky < rows; ky++) {
+        sum += load(x + tap_at(g, ky, 0));
+    }
+    return sum;
+}
+
+// Three columns, stride 1: a column is summed once for its three windows.
+SIMD_INLINE void average_sliding(int rows, const struct average_run *run,
+                                 const struct simd_plane *g, const float *x, float *y)
+{
+    vec left = column_sum(rows, g, x), middle = column_sum(rows, g, x + SIMD_BLOCK);
+    x += (ptrdiff_t)2 * SIMD_BLOCK;
+    for (int ox = run->windows.first; ox < run->windows.end; ox++, x += SIMD_BLOCK) {
+        vec right = column_sum(rows, g, x);
+        store(y + ox * SIMD_BLOCK, (left + middle + right) * run->share);
+        left = middle;
+        middle = right;
+    }
+}
+
+SIMD_INLINE void average_inside(int rows, int columns, const struct average_run *run,
+                                const struct simd_plane *g, const float *x, float *y)
 {
     ptrdiff_t step = (ptrdiff_t)g->window.stride[1] * SIMD_BLOCK;
-    float share = 1.0f / (float)(size * size);
-    for (int i = 0; i < count; i++, x += step) {
+    x += run->at;
+    if (columns == 3 && g->window.stride[1] == 1 && run->windows.first < run->windows.end) {
+        average_sliding(rows, run, g, x, y);
+        return;
+    }
+    for (int ox = run->windows.first; ox < run->windows.end; ox++, x += step) {
         vec sum = zero();
-        for (int ky = 0; ky < size; ky++) {
-            for (int kx = 0; kx < size; kx++) {
+        for (int ky = 0; ky < rows; ky++) {
+            for (int kx = 0; kx < columns; kx++) {
                 sum += load(x + tap_at(g, ky, kx));
             }
         }
-        store(y + i * SIMD_BLOCK, sum * share);
+        store(y + ox * SIMD_BLOCK, sum * run->share);
     }
 }
 
 void SIMD_NAME(average_pool)(const struct simd_plane *g, const float *x, float *y)
 {
-    struct span inside = whole_columns(g);
-    int count = inside.end - inside.first;
     for (int oy = 0; oy < g->oh; oy++, y += (size_t)g->ow * SIMD_BLOCK) {
-        int size = whole_size(g, taps_of(g, 0, oy));
-        if (size == 0) {
-            average_edge(g, oy, (struct span){0, g->ow}, x, y);
-            continue;
-        }
-        const float *first = x + window_at(g, oy, inside.first);
-        average_edge(g, oy, (struct span){0, inside.first}, x, y);
-        if (size == 3) {
-            average_run(3, g, count, first, y + inside.first * SIMD_BLOCK);
-        } else {
-            average_run(2, g, count, first, y + inside.first * SIMD_BLOCK);
-        }
-        average_edge(g, oy, (struct span){inside.end, g->ow}, x, y);
+        struct average_run run = average_run_of(g, oy);
+        BY_TAPS(&run, average_inside, g, x, y);
+        average_edge(g, oy, (struct span){0, run.windows.first}, x, y);
+        average_edge(g, oy, (struct span){run.windows.end, g->ow}, x, y);
     }
 }
 
@@ -290,14 +344,40 @@ SIMD_INLINE void average_spread(const struct simd_plane *g, struct span rows, st
     }
 }
 
-SIMD_INLINE void average_spread_run(int size, const struct simd_plane *g, int count,
-                                    const float *dy, float *dx)
+SIMD_INLINE void column_add(int rows, const struct simd_plane *g, vec sum, float *dx)
 {
-    const struct span all = {0, size};
+    for (int ky = 0; ky < rows; ky++) {
+        store_or_add(dx + tap_at(g, ky, 0), sum, true);
+    }
+}
+
+// Three columns, stride 1: what three windows give a column is summed first.
+SIMD_INLINE void average_spread_sliding(int rows, const struct average_run *run,
+                                        const struct simd_plane *g, const float *dy, float *dx)
+{
+    vec left = zero(), middle = zero();
+    for (int ox = run->windows.first; ox < run->windows.end; ox++, dx += SIMD_BLOCK) {
+        vec right = load(dy + ox * SIMD_BLOCK) * run->share;
+        column_add(rows, g, left + middle + right, dx);
+        left = middle;
+        middle = right;
+    }
+    column_add(rows, g, left + middle, dx);
+    column_add(rows, g, middle, dx + SIMD_BLOCK);
+}
+
+SIMD_INLINE void average_spread_inside(int rows, int columns, const struct average_run *run,
+                                       const struct simd_plane *g, const float *dy, float *dx)
+{
     ptrdiff_t step = (ptrdiff_t)g->window.stride[1] * SIMD_BLOCK;
-    float share = 1.0f / (float)(size * size);
-    for (int i = 0; i < count; i++) {
-        average_spread(g, all, all, load(dy + i * SIMD_BLOCK) * share, dx + i * step);
+    dx += run->at;
+    if (columns == 3 && g->window.stride[1] == 1 && run->windows.first < run->windows.end) {
+        average_spread_sliding(rows, run, g, dy, dx);
+        return;
+    }
+    for (int ox = run->windows.first; ox < run->windows.end; ox++, dx += step) {
+        average_spread(g, (struct span){0, rows}, (struct span){0, columns},
+                       load(dy + ox * SIMD_BLOCK) * run->share, dx);
     }
 }
 
@@ -315,23 +395,13 @@ SIMD_INLINE void average_spread_edge(const struct simd_plane *g, int oy, struct 
 void SIMD_NAME(average_pool_gradient)(const struct simd_plane *g, const float *dy, bool add,
                                       float *dx)
 {
-    struct span inside = whole_columns(g);
-    int count = inside.end - inside.first, cleared = 0;
+    int cleared = 0;
     for (int oy = 0; oy < g->oh; oy++, dy += (size_t)g->ow * SIMD_BLOCK) {
-        int size = whole_size(g, taps_of(g, 0, oy));
+        struct average_run run = average_run_of(g, oy);
         cleared = clear_rows(g, add, cleared, rows_until(g, oy), dx);
-        if (size == 0) {
-            average_spread_edge(g, oy, (struct span){0, g->ow}, dy, dx);
-            continue;
-        }
-        float *first = dx + window_at(g, oy, inside.first);
-        average_spread_edge(g, oy, (struct span){0, inside.first}, dy, dx);
-        if (size == 3) {
-            average_spread_run(3, g, count, dy + inside.first * SIMD_BLOCK, first);
-        } else {
-            average_spread_run(2, g, count, dy + inside.first * SIMD_BLOCK, first);
-        }
-        average_spread_edge(g, oy, (struct span){inside.end, g->ow}, dy, dx);
+        BY_TAPS(&run, average_spread_inside, g, dy, dx);
+        average_spread_edge(g, oy, (struct span){0, run.windows.first}, dy, dx);
+        average_spread_edge(g, oy, (struct span){run.windows.end, g->ow}, dy, dx);
     }
     clear_rows(g, add, cleared, g->h, dx);
 }
