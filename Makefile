@@ -16,7 +16,7 @@ build/%/build.ninja: CMakePresets.json
 test: setup  ## all tests: release build, then ASan+UBSan, then TSan (installs what is missing)
 	@scripts/test.sh release asan tsan
 
-demo: setup all  ## train on real images for about a minute and look at the result
+demo: setup all  ## four emulated nodes train on real images, one is disturbed; about two minutes
 	@scripts/demo.sh
 
 bench: all  ## speed against PyTorch, both in one run

@@ -8,6 +8,7 @@
 #include "stannis/log.h"
 #include "stannis/dataset.h"
 #include "stannis/model.h"
+#include "stannis/plan.h"
 #include "stannis/profile.h"
 #include "stannis/train.h"
 // clang-format on

@@ -13,6 +13,7 @@
 
 #include "stannis/dataset.h"
 #include "stannis/model.h"
+#include "stannis/plan.h"
 #include "stannis/profile.h"
 #include "stannis/status.h"
 
@@ -22,27 +23,44 @@ enum stn_augment { STN_AUGMENT_NONE, STN_AUGMENT_CROP, STN_AUGMENT_FLIP, STN_AUG
 // Where nodes' private sets differ in size: the smaller ones leave more room for public data, or are
 // repeated until all count like the largest.
 enum stn_fill { STN_FILL_PUBLIC, STN_FILL_REPEAT };
-// Who computes how much of a step; see plan/policy.h. The first and the last move work while the training
-// runs.
-enum stn_policy {
-    STN_POLICY_BALANCED,
-    STN_POLICY_STATIC,
-    STN_POLICY_UNIFORM,
-    STN_POLICY_STANNIS,
-    STN_POLICY_HYPERTUNE,
-};
+// Whether nodes are measured before the first step; if not, their speeds are guessed from their CPUs.
+enum stn_tune { STN_TUNE_NEVER, STN_TUNE_SEVERAL, STN_TUNE_ALWAYS };
+// Policy hypertune: how a node's new batch is found; see hypertune/paper.h.
+enum stn_rebatch { STN_REBATCH_INTERPOLATE, STN_REBATCH_INVERSE, STN_REBATCH_CPU };
+enum stn_lr_scale { STN_LR_SCALE_NONE, STN_LR_SCALE_LINEAR };
 // How gradients travel.
 enum stn_wire { STN_WIRE_FP32, STN_WIRE_FP16 };
 
 // The fastest of 4, 8, 16 and 32 (with BatchNorm of 16 and 32) that fits, measured before the start.
 enum { STN_MICRO_BATCH_AUTO = -1, STN_MICRO_BATCH_MOST = 32, STN_MICRO_BATCH_TRIALS = 4 };
+// The smallest batch at which the nodes are predicted to be efficient enough. The learning rate then
+// is that of STN_BATCH_USUAL samples, and scaled with the batch.
+enum { STN_BATCH_AUTO = -1, STN_BATCH_USUAL = 128 };
+
+// When work is moved: hypertune/decide.h and detect.h, and for policy hypertune paper.h, say more.
+struct stn_adapt_options {
+    // balanced
+    double evidence;     // in deviations of a node's noise that adds up to "its speed changed"
+    double noise;        // relative: smaller changes of a node's time are never looked at
+    double move_cost;    // steps' worth of time that moving work costs
+    double move_horizon; // steps that a new split is expected to last at most
+    int64_t probe_steps; // a node without work is asked again after so many
+    double probe_budget; // of the run's time that asking one node may cost
+    // hypertune
+    enum stn_rebatch rebatch;
+    enum stn_lr_scale lr_scale; // whether the learning rate follows the global batch
+    double decline_weight;      // of speed in the decline index; the rest is the epoch's progress
+    double decline_margin;      // of the index
+    int decline_steps;          // in a row
+    double batch_range;         // of a node's batch, relative to the first one
+};
 
 struct stn_train_config {
     const char *net;
     struct stn_dataset_options data;
     int epochs;          // whole passes; the run ends at whichever of epochs and steps comes first
     int64_t steps;       // 0: no limit
-    int batch;           // B, samples a step
+    int batch;           // B, samples a step; or STN_BATCH_AUTO; 0: what split or plan add up to
     int micro_batch;     // g; 0: the model's default (at most B); or STN_MICRO_BATCH_AUTO
     int threads;         // 0: from affinity and cgroup quota
     int loader_threads;  // 0: chosen
@@ -60,16 +78,24 @@ struct stn_train_config {
     const char *resume;       // a checkpoint to continue, or NULL
     int64_t checkpoint_steps; // save last.safetensors this often too; 0: at epoch ends only
     // ---- several nodes: this program was started once for each, by mpirun, srun or our launcher
-    const char *cluster; // text of a cluster file; NULL: nodes are called after their hosts
-    const char *split;   // micro-batches of a step for each node, "12,4,4,4"; several such, with
-                         // ';' between, take turns; NULL: as the policy says
-    enum stn_policy policy;
+    const char *cluster;    // text of a cluster file; NULL: nodes are called after their hosts
+    const char *split;      // micro-batches of a step for each node, "12,4,4,4"; several such, with
+                            // ';' between, take turns; NULL: as the policy says
+    enum stn_policy policy; // balanced and hypertune move work, unless there is a `split`
+    const char *plan;       // a plan file, for its speeds and its split; NULL: none
+    bool plan_optional;     // if it is not there or does not fit, measure instead
+    enum stn_tune tune;     // without a plan or split: measure the nodes first
+    double efficiency;      // that STN_BATCH_AUTO aims at
+    double adjust, margin;  // C (0: suits any speed) and E of the first paper's Algorithm 1
+    struct stn_adapt_options adapt;
     const char *private_dirs; // "NODE=DIR[,NODE=DIR…]": data that only this node may read; or NULL
     enum stn_fill fill;
     const char *class_list; // a file of class names, one a line; NULL: the public data's classes
     enum stn_wire wire;
     bool overlap;   // gradients leave while the last micro-batch is still computed
     double timeout; // seconds of silence after which a node counts as lost
+    // "NODE@FROM-TO:LOAD[,…]": other programs on nodes while these steps run (emulate/schedule.h); or NULL
+    const char *interfere;
     // Polled between steps; true: save and return ERR_INTERRUPTED. NULL: never.
     bool (*stop_requested)(void *context);
     void *stop_context;
@@ -106,6 +132,7 @@ struct stn_train_node {
     double compute_seconds, wait_seconds; // waiting for other nodes and the exchange
     double exchange_seconds;              // CPU time of its communication thread
     double exposed_seconds; // of the exchange after the last node had computed, alike on all
+    double exposed_median_seconds, exposed_p90_seconds;     // of one of the last 255 steps
     int64_t gradient_bytes, statistic_bytes, control_bytes; // sent; there is no kind for samples
 };
 
@@ -142,6 +169,7 @@ struct stn_train_change {
         STN_CHANGE_SPLIT,     // work moved: `before` and `after`
         STN_CHANGE_SLOWED,    // a node did
         STN_CHANGE_RECOVERED, // it is as fast as before again
+        STN_CHANGE_LASTING,   // the run ends, and it is still slow
     } kind;
     int64_t step;
     int node;                  // which; of a moved split: whose speed had changed, or −1
@@ -149,8 +177,11 @@ struct stn_train_change {
     double gain;               // of a split: predicted, of the step's time
     const char *cause;         // of a slow node: why, in words
     double slowdown;           // of a slow node, at the worst
-    int64_t since_step;
-    double cost_seconds; // of a node that recovered: by which all steps were longer
+    int64_t since_step;        // it was slow from this step on
+    double cost_seconds;       // of a node that recovered or not: by which all steps were longer
+    // Policy hypertune: a moved split ends the epoch.
+    int batch;            // B from now on
+    int64_t lost_samples; // of the epoch, that nobody trained
 };
 
 struct stn_train_epoch {
@@ -162,8 +193,27 @@ struct stn_train_epoch {
     bool best;
 };
 
+// While the nodes are being measured.
+struct stn_tune_progress {
+    double seconds; // since it began
+    bool in_turn;   // nodes of one machine, one by one
+    int nodes;
+    const struct stn_tune_node {
+        const char *name;
+        int samples;
+        bool done, sure;
+        bool news;                          // done since the last call
+        double fixed_seconds, each_seconds; // so far
+    } * node;                               // [nodes]
+    int micro_batch;
+};
+
 struct stn_train_observer {
     void *context;
+    // Before the start, where nodes are measured: again and again, then once the outcome. Of a plan that
+    // was read from a file only the outcome.
+    void (*tuning)(void *context, const struct stn_tune_progress *progress);
+    void (*tuned)(void *context, const struct stn_plan *plan);
     void (*start)(void *context, const struct stn_train_start *start);
     void (*step)(void *context, const struct stn_train_step *step);
     void (*epoch)(void *context, const struct stn_train_epoch *epoch);
@@ -185,6 +235,7 @@ struct stn_train_result {
     double loss, accuracy;    // last training epoch's loss, last validation accuracy
     double best_accuracy;
     int64_t skipped; // bad samples left out
+    int64_t lost;    // samples of epochs that policy hypertune ended early
     int threads;
 };
 
@@ -193,6 +244,12 @@ struct stn_train_result {
 STN_MUST_CHECK enum stn_status stn_train_run(const struct stn_train_config *config,
                                              const struct stn_train_observer *observer,
                                              struct stn_train_result *out);
+
+// Measures the nodes as a training with these settings would, and plans; trains nothing, saves nothing.
+// Every node calls it; the plan is node 0's, the others get NULL.
+STN_MUST_CHECK enum stn_status stn_tune_run(const struct stn_train_config *config,
+                                            const struct stn_train_observer *observer,
+                                            struct stn_plan **out);
 
 struct stn_eval_config {
     const char *checkpoint;

@@ -13,7 +13,7 @@
 
 #include "base/number.h"
 
-enum { ROWS_MAX = 64, NAME_MAX_BYTES = 48, FIRST_VALUE = 256 };
+enum { ROWS_MAX = 96, NAME_MAX_BYTES = 48, FIRST_VALUE = 256 };
 
 // The table as getopt wants it: a long option a row, and "no-NAME" for flags. `val` is FIRST_VALUE + position.
 struct scan_table {

@@ -20,7 +20,7 @@ enum base_option_kind {
     BASE_OPTION_REAL,    // double, within min … max
     BASE_OPTION_BYTES,   // size_t: 512M, 2G, 1048576
     BASE_OPTION_TEXT,    // const char *, borrowed from argv
-    BASE_OPTION_CHOICE,  // int: index into `choices`
+    BASE_OPTION_CHOICE,  // int: index into `choices`; −1 may say that none was given
     BASE_OPTION_HEADING, // no option: `name` heads the rows below it in --help
 };
 

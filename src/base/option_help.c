@@ -53,7 +53,11 @@ static void describe_default(const struct base_option *row, const void *defaults
         break;
     case BASE_OPTION_REAL: snprintf(text, size, "%g", *(const double *)field); break;
     case BASE_OPTION_BYTES: snprintf(text, size, "%zu", *(const size_t *)field); break;
-    case BASE_OPTION_CHOICE: snprintf(text, size, "%s", row->choices[*(const int *)field]); break;
+    case BASE_OPTION_CHOICE:
+        if (*(const int *)field >= 0) {
+            snprintf(text, size, "%s", row->choices[*(const int *)field]);
+        }
+        break;
     case BASE_OPTION_TEXT:
         if (*(const char *const *)field) {
             snprintf(text, size, "%s", *(const char *const *)field);

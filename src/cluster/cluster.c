@@ -23,8 +23,8 @@ int cluster_find(const struct cluster *cluster, const char *name)
     return -1;
 }
 
-static enum stn_status fail_unknown(const struct cluster *cluster, const char *text,
-                                    const char *name)
+enum stn_status cluster_fail_unknown(const struct cluster *cluster, const char *option,
+                                     const char *text, const char *name)
 {
     const char **names = calloc((size_t)cluster->count + 1, sizeof(*names));
     for (int i = 0; names && i < cluster->count; i++) {
@@ -33,10 +33,10 @@ static enum stn_status fail_unknown(const struct cluster *cluster, const char *t
     const char *meant = names ? base_did_you_mean(name, names) : NULL;
     free(names);
     if (meant) {
-        return stn_fail(STN_ERR_INVALID, "--private %s: there is no node '%s'; did you mean %s?",
+        return stn_fail(STN_ERR_INVALID, "%s %s: there is no node '%s'; did you mean %s?", option,
                         text, name, meant);
     }
-    return stn_fail(STN_ERR_INVALID, "--private %s: there is no node '%s'; the first is %s", text,
+    return stn_fail(STN_ERR_INVALID, "%s %s: there is no node '%s'; the first is %s", option, text,
                     name, cluster->nodes[0].name);
 }
 
@@ -64,7 +64,7 @@ enum stn_status cluster_set_private(struct cluster *cluster, const char *text)
     }
     int index = cluster_find(cluster, name);
     if (index < 0) {
-        return fail_unknown(cluster, text, name);
+        return cluster_fail_unknown(cluster, "--private", text, name);
     }
     if (cluster->nodes[index].private_dir) {
         return stn_fail(STN_ERR_INVALID, "--private %s: %s has private data already (%s)", text,

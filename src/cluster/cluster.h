@@ -50,5 +50,8 @@ STN_MUST_CHECK enum stn_status cluster_format(const struct cluster *cluster, cha
 STN_MUST_CHECK enum stn_status cluster_set_private(struct cluster *cluster, const char *text);
 // By name; −1: there is none.
 int cluster_find(const struct cluster *cluster, const char *name);
+// The line for a node that is not there, in what an option says, and perhaps which one was meant.
+enum stn_status cluster_fail_unknown(const struct cluster *cluster, const char *option,
+                                     const char *text, const char *name);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Broadcast along a binomial tree, gather straight to the root. Each is one job, and the caller waits.
+// Broadcast straight from the root or, if it is much, along a binomial tree; gather straight to the root.
+// Each is one job, and the caller waits.
 #include <string.h>
 
 #include "comm/node.h"
@@ -13,9 +14,26 @@ struct collective {
     size_t bytes;
 };
 
+// Less than this MPI takes at once; a node that passes it on might have to wait for its share of a CPU.
+enum { STRAIGHT_BYTES = 2048 };
+
+static enum stn_status broadcast_straight(struct comm *comm, const struct collective *c)
+{
+    if (comm->rank != c->root) {
+        return comm_receive(comm, c->root, COMM_TAG_COLLECTIVE, c->data, c->bytes);
+    }
+    enum stn_status status = STN_OK;
+    for (int i = 0; i < comm->size && status == STN_OK; i++) {
+        if (i != c->root) {
+            status = comm_send(comm, i, COMM_TAG_COLLECTIVE, c->kind, c->data, c->bytes);
+        }
+    }
+    return status;
+}
+
 // Ranks are counted from the root. A node's children are those that differ from it in one bit below
 // its lowest set bit; it gets the data from the one without that bit.
-static enum stn_status broadcast(struct comm *comm, const struct collective *c)
+static enum stn_status broadcast_along_tree(struct comm *comm, const struct collective *c)
 {
     int size = comm->size, place = (comm->rank - c->root + size) % size, bit = 1;
     while (bit < size && !(place & bit)) {
@@ -33,6 +51,11 @@ static enum stn_status broadcast(struct comm *comm, const struct collective *c)
         }
     }
     return status;
+}
+
+static enum stn_status broadcast(struct comm *comm, const struct collective *c)
+{
+    return c->bytes < STRAIGHT_BYTES ? broadcast_straight(comm, c) : broadcast_along_tree(comm, c);
 }
 
 static enum stn_status gather(struct comm *comm, const struct collective *c)

@@ -14,7 +14,9 @@
 #include "comm/backend.h"
 #include "comm/node.h"
 
-enum { IDLE_NS = 50000000, TIMER_SLACK_NS = 5000 };
+// While no job waits nobody is in a hurry, and every look costs a node with a small share of a CPU some of
+// what it computes with; a bucket between machines must move on all the same.
+enum { IDLE_NS = 50000000, IDLE_OPEN_NS = 5000000, TIMER_SLACK_NS = 5000 };
 
 // ---- the thread ---------------------------------------------------------------------------------
 
@@ -33,7 +35,7 @@ static void timed_wait(struct comm *comm, int64_t pause_ns)
 static void idle(struct comm *comm)
 {
     bool is_lost = atomic_load(&comm->lost) >= 0, open = comm->transfers > 0 && !is_lost;
-    timed_wait(comm, open ? comm_wait_pause_ns(comm) : IDLE_NS);
+    timed_wait(comm, open ? IDLE_OPEN_NS : IDLE_NS);
     pthread_mutex_unlock(&comm->mutex);
     if (open) {
         comm_liveness_progress(comm);
@@ -60,6 +62,7 @@ static void job_run(struct comm *comm, struct comm_job *job)
 static void *thread_run(void *argument)
 {
     struct comm *comm = argument;
+    prctl(PR_SET_NAME, "stannis-comm");       // for top and perf
     prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS); // or the shortest sleeps would be thrice as long
     pthread_mutex_lock(&comm->mutex);
     while (!comm->stopping) {

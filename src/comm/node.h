@@ -76,9 +76,8 @@ struct comm {
 
 // wait.c
 void comm_wait_moved(struct comm *comm);
-// How long to sleep until the next look at open transfers.
-int64_t comm_wait_pause_ns(const struct comm *comm);
-// One such sleep, and what is due meanwhile: ERR_NODE_LOST once somebody is lost.
+// Sleeps until the next look at open transfers, and does what is due meanwhile: ERR_NODE_LOST once
+// somebody is lost.
 STN_MUST_CHECK enum stn_status comm_wait_pause(struct comm *comm);
 
 // process.c: learns which nodes are processes of this machine. Every node does it.

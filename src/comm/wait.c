@@ -14,7 +14,8 @@ void comm_wait_moved(struct comm *comm)
     comm->moved_ns = base_clock_ns();
 }
 
-int64_t comm_wait_pause_ns(const struct comm *comm)
+// How long to sleep until the next look at open transfers.
+static int64_t pause_ns(const struct comm *comm)
 {
     int64_t pause = (base_clock_ns() - comm->moved_ns) / PAUSE_SHARE;
     return pause < PAUSE_MIN_NS ? PAUSE_MIN_NS : pause > PAUSE_MAX_NS ? PAUSE_MAX_NS : pause;
@@ -22,7 +23,7 @@ int64_t comm_wait_pause_ns(const struct comm *comm)
 
 enum stn_status comm_wait_pause(struct comm *comm)
 {
-    comm_process_sleep(comm, comm_wait_pause_ns(comm));
+    comm_process_sleep(comm, pause_ns(comm));
     return comm_liveness_tick(comm);
 }
 

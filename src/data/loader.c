@@ -93,6 +93,18 @@ static void sample_make(struct data_loader *loader, struct slot *slot, int i,
     }
 }
 
+// Batches that were kept over a cancel may be claimed already, wholly or in part.
+static void claimed_skip(struct data_loader *loader)
+{
+    while (loader->claiming < loader->asked) {
+        const struct slot *slot = slot_at(loader, loader->claiming);
+        if (slot->claimed < slot->wanted) {
+            return;
+        }
+        loader->claiming++;
+    }
+}
+
 static void *worker_run(void *argument)
 {
     struct worker *worker = argument;
@@ -107,9 +119,7 @@ static void *worker_run(void *argument)
         }
         struct slot *slot = slot_at(loader, loader->claiming);
         int i = slot->claimed++;
-        if (slot->claimed == slot->wanted) {
-            loader->claiming++;
-        }
+        claimed_skip(loader);
         loader->active++;
         pthread_mutex_unlock(&loader->mutex);
 
@@ -286,10 +296,59 @@ void data_loader_destroy(struct data_loader *loader)
     free(loader);
 }
 
+static bool request_equal(const struct data_request *a, const struct data_request *b)
+{
+    bool equal = a->epoch == b->epoch;
+    for (int i = 0; i < DATA_SOURCES; i++) {
+        equal = equal && a->part[i].position == b->part[i].position &&
+                a->part[i].count == b->part[i].count;
+    }
+    return equal;
+}
+
+static bool request_is_later(const struct data_request *a, const struct data_request *b)
+{
+    return a->epoch != b->epoch ? a->epoch > b->epoch
+                                : a->part[DATA_PUBLIC].position > b->part[DATA_PUBLIC].position;
+}
+
+// The slot to make a request in, of those that are free: where a cancelled one has left the same
+// samples; else one that has nothing; else the one whose samples lie furthest ahead, as requests
+// come in order.
+static struct slot *slot_choose(struct data_loader *loader, struct slot *first,
+                                const struct data_request *request)
+{
+    struct slot *best = first;
+    for (int i = 0; i < loader->config.depth; i++) {
+        struct slot *slot = &loader->slots[i];
+        if (slot->state != SLOT_FREE) {
+            continue;
+        }
+        if (slot->claimed > 0 && request_equal(&slot->batch.request, request)) {
+            return slot;
+        }
+        if (best->claimed > 0 &&
+            (slot->claimed == 0 || request_is_later(&slot->batch.request, &best->batch.request))) {
+            best = slot;
+        }
+    }
+    return best;
+}
+
+static void slot_ask(struct slot *slot, const struct data_request *request)
+{
+    if (slot->claimed == 0 || !request_equal(&slot->batch.request, request)) {
+        slot->batch.request = *request;
+        slot->wanted = data_request_count(request);
+        slot->claimed = slot->done = 0;
+    }
+    slot->state = SLOT_FILLING;
+}
+
 bool data_loader_request(struct data_loader *loader, struct data_request request)
 {
-    int wanted = data_request_count(&request);
-    assert(wanted >= 1 && wanted <= loader->config.micro_batch);
+    assert(data_request_count(&request) >= 1 &&
+           data_request_count(&request) <= loader->config.micro_batch);
     for (int source = 0; source < DATA_SOURCES; source++) {
         int count = request.part[source].count;
         assert(count == 0 || (count > 0 && loader->config.sources[source].sampler.count > 0));
@@ -298,11 +357,12 @@ bool data_loader_request(struct data_loader *loader, struct data_request request
     struct slot *slot = slot_at(loader, loader->asked);
     bool free_slot = slot->state == SLOT_FREE;
     if (free_slot) {
-        slot->state = SLOT_FILLING;
-        slot->batch.request = request;
-        slot->wanted = wanted;
-        slot->claimed = slot->done = 0;
+        struct slot *chosen = slot_choose(loader, slot, &request), other = *slot;
+        *slot = *chosen; // slots that are free may change places
+        *chosen = other;
+        slot_ask(slot, &request);
         loader->asked++;
+        claimed_skip(loader);
         pthread_cond_broadcast(&loader->work);
     }
     pthread_mutex_unlock(&loader->mutex);
@@ -391,6 +451,7 @@ void data_loader_release(struct data_loader *loader, struct data_batch *batch)
     pthread_mutex_lock(&loader->mutex);
     assert(slot->state == SLOT_TAKEN);
     slot->state = SLOT_FREE;
+    slot->claimed = 0; // nothing of it is left
     pthread_mutex_unlock(&loader->mutex);
 }
 

@@ -88,7 +88,8 @@ bool data_loader_request(struct data_loader *loader, struct data_request request
 STN_MUST_CHECK enum stn_status data_loader_next(struct data_loader *loader,
                                                 struct data_batch **out);
 void data_loader_release(struct data_loader *loader, struct data_batch *batch);
-// Drops everything asked for and not yet taken; waits for samples being made right now.
+// Drops everything asked for and not yet taken; waits for samples being made right now. What was
+// made is there at once if it is asked for again next.
 void data_loader_cancel(struct data_loader *loader);
 struct data_loader_stats data_loader_stats(const struct data_loader *loader);
 

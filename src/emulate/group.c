@@ -21,6 +21,9 @@
 // whole step of a small network: its speed would be all or nothing. Quotas below 1 ms are refused by the kernel, so shares
 // below 0.05 get a longer period instead.
 static const double period_us = 20000, quota_us_min = 1000;
+// To the scheduler a group is one process, however many nodes are in it: beside other programs it would get a fraction of
+// its quota. So each CPU of a share weighs as much as ten processes; more than its quota it cannot take anyway.
+static const double processes_per_cpu = 10, v1_process = 1024, v2_process = 100;
 static const char prefix[] = "stannis.";
 static const int64_t removal_ns_max = 5000000000;
 
@@ -160,6 +163,18 @@ static void sweep(const char *parent)
 
 // ---- making ---------------------------------------------------------------------------------------------
 
+// What the kernel refuses stays as it was: a matter of speed, not of right and wrong.
+static void set_weight(enum emulate_method method, const char *dir, double cpus)
+{
+    double processes = cpus * processes_per_cpu;
+    if (method == EMULATE_CGROUP_V1) {
+        write_number(dir, "cpu.shares", llround(fmax(2, processes * v1_process)));
+    } else {
+        double weight = fmin(10000, fmax(1, processes * v2_process));
+        write_number(dir, "cpu.weight", llround(weight));
+    }
+}
+
 static bool make_node(enum emulate_method method, const char *dir, int rank, double cpus)
 {
     char name[16], path[PATH_MAX], text[64];
@@ -168,6 +183,7 @@ static bool make_node(enum emulate_method method, const char *dir, int rank, dou
     if (!join(path, sizeof(path), dir, name) || mkdir(path, 0755) != 0) {
         return false;
     }
+    set_weight(method, path, cpus);
     if (method == EMULATE_CGROUP_V1) {
         return write_number(path, "cpu.cfs_period_us", quota.period_us) &&
                write_number(path, "cpu.cfs_quota_us", quota.quota_us);
@@ -181,12 +197,15 @@ static bool make_nodes(enum emulate_method method, const char *dir, const struct
     if (method == EMULATE_CGROUP_V2 && !write_text(dir, "cgroup.subtree_control", "+cpu")) {
         return false;
     }
+    double sum = 0;
     for (int i = 0; i < cluster->count; i++) {
         double cpus = cluster->nodes[i].cpus;
         if (cpus > 0 && !make_node(method, dir, i, cpus)) {
             return false;
         }
+        sum += cpus;
     }
+    set_weight(method, dir, sum);
     return true;
 }
 

@@ -1,9 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exchange/buckets.h"
 
-size_t exchange_buckets(size_t count, size_t bucket_count)
+enum { SMALLEST_SHARE = 16 }; // of the largest: below, a message costs more than what it holds
+
+size_t exchange_bucket_next(size_t left, size_t largest)
 {
-    return (count + bucket_count - 1) / bucket_count;
+    size_t smallest = (largest + SMALLEST_SHARE - 1) / SMALLEST_SHARE, size = (left + 1) / 2;
+    size = size > largest ? largest : size < smallest ? smallest : size;
+    return size < left ? size : left;
+}
+
+size_t exchange_buckets(size_t count, size_t largest)
+{
+    size_t buckets = 0;
+    for (; count > 0; buckets++) {
+        count -= exchange_bucket_next(count, largest);
+    }
+    return buckets;
 }
 
 static double weight_of(const double *weights, int node)
@@ -11,9 +24,10 @@ static double weight_of(const double *weights, int node)
     return !weights ? 1 : weights[node] > 0 ? weights[node] : 0;
 }
 
-// In every round all claims grow by the node's share of one bucket, and the largest claim takes it;
+// In every round all claims grow by the node's share of the bucket, and the largest claim takes it;
 // whoever took the last one must be ahead by half a bucket to take the next as well.
-void exchange_owners(size_t buckets, const double *weights, int nodes, double *scratch, int *owners)
+void exchange_owners(size_t buckets, const size_t *sizes, const double *weights, int nodes,
+                     double *scratch, int *owners)
 {
     double total = 0;
     for (int i = 0; i < nodes; i++) {
@@ -27,16 +41,16 @@ void exchange_owners(size_t buckets, const double *weights, int nodes, double *s
     int last = -1;
     for (size_t bucket = 0; bucket < buckets; bucket++) {
         int best = -1;
-        double best_claim = 0;
+        double best_claim = 0, size = (double)sizes[bucket];
         for (int i = 0; i < nodes; i++) {
-            scratch[i] += weight_of(weights, i) / total;
-            double claim = scratch[i] - (i == last ? 0.5 : 0);
+            scratch[i] += size * weight_of(weights, i) / total;
+            double claim = scratch[i] - (i == last ? 0.5 * size : 0);
             if (weight_of(weights, i) > 0 && (best < 0 || claim > best_claim)) {
                 best = i;
                 best_claim = claim;
             }
         }
-        scratch[best] -= 1;
+        scratch[best] -= size;
         owners[bucket] = last = best;
     }
 }

@@ -12,21 +12,26 @@
 // Measured with 14 MB over four nodes of one machine: smaller buckets cost more wake-ups, larger ones
 // leave more to be done after the last gradient.
 enum { BUCKET_BYTES = 1 << 20 };
+// What exchange_keep_from takes at once, at least: half of a usual L2 cache.
+enum { KEEP_FLOATS = 1 << 16 };
 
 // ---- creation -----------------------------------------------------------------------------------
 
 // Buckets run from the end of the array: bucket 0 holds the last gradients.
-static void bucket_init(struct exchange *exchange, int i, size_t largest, size_t gradient_count)
+static void buckets_cut(struct exchange *exchange, size_t largest, size_t gradient_count)
 {
-    struct exchange_bucket *bucket = &exchange->buckets[i];
-    bool is_tail = i == exchange->bucket_count - 1;
-    size_t end = is_tail ? 0 : gradient_count - (size_t)i * largest;
-    size_t count = end < largest ? end : largest;
-    bucket->job.run = exchange_bucket_run;
-    bucket->exchange = exchange;
-    bucket->kind = is_tail ? COMM_STATISTICS : COMM_GRADIENTS;
-    bucket->data = is_tail ? exchange->tail : exchange->gradients + end - count;
-    bucket->count = is_tail ? exchange->statistic_count + (size_t)exchange->nodes : count;
+    size_t left = gradient_count;
+    for (int i = 0; i < exchange->bucket_count; i++) {
+        struct exchange_bucket *bucket = &exchange->buckets[i];
+        bool is_tail = i == exchange->bucket_count - 1;
+        size_t count = exchange_bucket_next(left, largest);
+        left -= count;
+        bucket->job.run = exchange_bucket_run;
+        bucket->exchange = exchange;
+        bucket->kind = is_tail ? COMM_STATISTICS : COMM_GRADIENTS;
+        bucket->data = is_tail ? exchange->tail : exchange->gradients + left;
+        bucket->count = is_tail ? exchange->statistic_count + (size_t)exchange->nodes : count;
+    }
 }
 
 // Where the carry of a bucket's data lies. The tail is a copy of the statistics, and more.
@@ -61,12 +66,16 @@ static bool owners_alloc(struct exchange *exchange, const double *weights)
 {
     size_t count = (size_t)exchange->bucket_count;
     int *owners = base_arena_alloc(&exchange->arena, count * sizeof(*owners));
+    size_t *sizes = base_arena_alloc(&exchange->arena, count * sizeof(*sizes));
     double *scratch =
         base_arena_alloc(&exchange->arena, (size_t)exchange->nodes * sizeof(*scratch));
-    if (!owners || !scratch) {
+    if (!owners || !sizes || !scratch) {
         return false;
     }
-    exchange_owners(count, weights, exchange->nodes, scratch, owners);
+    for (size_t i = 0; i < count; i++) {
+        sizes[i] = exchange->buckets[i].count;
+    }
+    exchange_owners(count, sizes, weights, exchange->nodes, scratch, owners);
     for (size_t i = 0; i < count; i++) {
         exchange->buckets[i].owner = owners[i];
     }
@@ -90,6 +99,7 @@ static bool scratch_alloc(struct exchange *exchange)
     if (!exchange->scratch) {
         return false;
     }
+    memset(exchange->scratch, 0, exchange->scratch_bytes); // or the first step would wait for it
     exchange->sum = exchange->scratch;
     for (int i = 0; i < slots; i++) {
         exchange->slots[i] = (char *)exchange->scratch + (size_t)(i + 1) * bytes;
@@ -111,9 +121,7 @@ static bool buckets_alloc(struct exchange *exchange, const struct exchange_confi
         return false;
     }
     exchange->bucket_count = (int)count;
-    for (int i = 0; i < exchange->bucket_count; i++) {
-        bucket_init(exchange, i, largest, config->gradient_count);
-    }
+    buckets_cut(exchange, largest, config->gradient_count);
     if (!owners_alloc(exchange, config->weights)) {
         return false;
     }
@@ -157,6 +165,7 @@ enum stn_status exchange_create(const struct exchange_config *config, struct exc
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for exchanging %zu gradients",
                         config->gradient_count);
     }
+    exchange->taken = exchange->gradient_carry.count;
     *out = exchange;
     return STN_OK;
 }
@@ -195,6 +204,7 @@ void exchange_destroy(struct exchange *exchange)
 void exchange_begin(struct exchange *exchange)
 {
     exchange->kept = false;
+    exchange->taken = exchange->gradient_carry.count;
     if (exchange->nodes == 1) {
         return;
     }
@@ -205,11 +215,27 @@ void exchange_begin(struct exchange *exchange)
     exchange->processor_begin_seconds = comm_processor_seconds(exchange->comm);
 }
 
+static void keep(struct exchange *exchange, size_t from)
+{
+    exchange_carry_take(&exchange->gradient_carry, from, exchange->taken, !exchange->kept,
+                        exchange->threads);
+    exchange->taken = from;
+}
+
+void exchange_keep_from(struct exchange *exchange, size_t from)
+{
+    if (exchange->gradient_carry.sums && from + KEEP_FLOATS <= exchange->taken) {
+        keep(exchange, from);
+    }
+}
+
 void exchange_keep(struct exchange *exchange)
 {
+    const struct exchange_carry *statistics = &exchange->statistic_carry;
     if (exchange->gradient_carry.sums) {
-        exchange_carry_take(&exchange->gradient_carry, !exchange->kept, exchange->threads);
-        exchange_carry_take(&exchange->statistic_carry, !exchange->kept, exchange->threads);
+        keep(exchange, 0);
+        exchange_carry_take(statistics, 0, statistics->count, !exchange->kept, exchange->threads);
+        exchange->taken = exchange->gradient_carry.count;
         exchange->kept = true;
     }
 }
@@ -237,6 +263,10 @@ static void account(struct exchange *exchange, double seconds)
     for (int i = 1; i < exchange->nodes; i++) {
         least = spent[i] < least ? spent[i] : least;
     }
+    if (exchange->knows) {
+        exchange_recent_add(&exchange->exposed, least);
+    }
+    exchange->knows = true;
     exchange->stats.exposed_seconds += least;
     exchange->stats.wait_seconds += spent[exchange->rank] - least;
     exchange->stats.busy_seconds +=
@@ -259,6 +289,10 @@ enum stn_status exchange_finish(struct exchange *exchange)
     size_t bytes = exchange->statistic_count * sizeof(*exchange->statistics);
     if (bytes > 0) {
         memcpy(exchange->tail, exchange->statistics, bytes);
+    }
+    if (exchange->kept) {
+        memset(exchange->tail_carry + exchange->statistic_count, 0,
+               (size_t)exchange->nodes * sizeof(*exchange->tail_carry));
     }
     if (bytes > 0 && exchange->kept) {
         memcpy(exchange->tail_carry, exchange->statistic_carry.sums, 2 * bytes);
@@ -283,5 +317,17 @@ enum stn_status exchange_finish(struct exchange *exchange)
 
 struct exchange_stats exchange_stats(const struct exchange *exchange)
 {
-    return exchange->stats;
+    struct exchange_stats stats = exchange->stats;
+    stats.exposed_median_seconds = exchange_recent_quantile(&exchange->exposed, 0.5);
+    stats.exposed_p90_seconds = exchange_recent_quantile(&exchange->exposed, 0.9);
+    return stats;
+}
+
+void exchange_forget_stats(struct exchange *exchange)
+{
+    exchange->stats = (struct exchange_stats){0};
+    if (exchange->nodes > 1) {
+        memset(exchange->tail + exchange->statistic_count, 0,
+               (size_t)exchange->nodes * sizeof(*exchange->tail));
+    }
 }

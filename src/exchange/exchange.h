@@ -9,12 +9,14 @@
 // travel on the communication thread while the last backward pass is still running.
 //
 //     exchange_begin                 a step begins
-//     exchange_keep                  after each of its micro-batches but the last
+//     exchange_keep_from(from) …     during its micro-batches but the last: gradients [from, count) of
+//                                    this one are final
+//     exchange_keep                  after each of these
 //     exchange_ready(from) …         during its last micro-batch: gradients [from, count) are final
 //     exchange_finish                the rest, the statistics; waits
 //
-// With one node all of it does nothing. After creation nothing is allocated. Destroying an exchange that
-// was begun and not finished means that this node gives up: see comm_abandon.
+// With one node nothing travels. After creation nothing is allocated. Destroying an exchange that was
+// begun and not finished means that this node gives up: see comm_abandon.
 #ifndef EXCHANGE_EXCHANGE_H
 #define EXCHANGE_EXCHANGE_H
 
@@ -48,6 +50,7 @@ struct exchange_stats {
     double exposed_seconds; // the same on every node
     double wait_seconds;    // exposed and wait: of all exchanges but the last, for which nodes do
                             // not know of each other yet
+    double exposed_median_seconds, exposed_p90_seconds; // of one exchange, among the last 255
 };
 
 struct exchange;
@@ -59,9 +62,12 @@ void exchange_begin(struct exchange *exchange);
 // Takes the sums of a micro-batch out of the arrays, which are zero then. Without exact sums they stay
 // where they are.
 void exchange_keep(struct exchange *exchange);
+// Takes a part ahead of it, while that is still in the cache.
+void exchange_keep_from(struct exchange *exchange, size_t from);
 void exchange_ready(struct exchange *exchange, size_t from);
 STN_MUST_CHECK enum stn_status exchange_finish(struct exchange *exchange);
-// Since creation.
+// Since creation, or since they were last forgotten.
 struct exchange_stats exchange_stats(const struct exchange *exchange);
+void exchange_forget_stats(struct exchange *exchange);
 
 #endif

@@ -120,24 +120,6 @@ static void sum_add(const struct exchange_bucket *bucket, void *slot, float *res
     }
 }
 
-static void sum_add_exact(const struct exchange_bucket *bucket, const void *slot)
-{
-    double *restrict sum = bucket->carry;
-    const double *restrict x = slot;
-    for (size_t i = 0; i < bucket->count; i++) {
-        sum[i] += x[i];
-    }
-}
-
-static void sum_round(const struct exchange_bucket *bucket)
-{
-    const double *restrict sum = bucket->carry;
-    float *restrict data = bucket->data;
-    for (size_t i = 0; i < bucket->count; i++) {
-        data[i] = (float)sum[i];
-    }
-}
-
 // ---- results ------------------------------------------------------------------------------------
 
 static enum stn_status ask(struct exchange *exchange, struct exchange_bucket *bucket)
@@ -230,11 +212,12 @@ static enum stn_status arrival_begin(struct arrivals *arrivals)
                               &arrivals->transfers[slot]);
 }
 
+// The first, or the next when all that had begun have been added.
 static enum stn_status arrivals_begin(struct arrivals *arrivals)
 {
     enum stn_status status = STN_OK;
-    int others = arrivals->bucket->exchange->nodes - 1;
-    while (arrivals->begun < others && arrivals->begun < EXCHANGE_AHEAD && status == STN_OK) {
+    int others = arrivals->bucket->exchange->nodes - 1, end = arrivals->begun + EXCHANGE_AHEAD;
+    while (arrivals->begun < others && arrivals->begun < end && status == STN_OK) {
         status = arrival_begin(arrivals);
     }
     return status;
@@ -254,10 +237,6 @@ static void add_own(struct exchange *exchange, struct exchange_bucket *bucket)
 static void add_arrival(struct exchange *exchange, struct exchange_bucket *bucket, int i,
                         void *slot)
 {
-    if (bucket->format == EXCHANGE_EXACT) {
-        sum_add_exact(bucket, slot); // exact: the order does not matter
-        return;
-    }
     if (i == 0 && exchange->rank > 0) {
         sum_copy(bucket, slot, exchange->sum);
     } else {
@@ -268,13 +247,10 @@ static void add_arrival(struct exchange *exchange, struct exchange_bucket *bucke
     }
 }
 
-static enum stn_status reduce(struct exchange *exchange, struct exchange_bucket *bucket)
+static enum stn_status reduce_in_order(struct exchange *exchange, struct exchange_bucket *bucket)
 {
     struct arrivals arrivals = {.bucket = bucket};
     enum stn_status status = arrivals_begin(&arrivals);
-    if (bucket->format == EXCHANGE_EXACT) {
-        pack_exact(bucket);
-    }
     for (int i = 0; i < exchange->nodes - 1 && status == STN_OK; i++) {
         int slot = i % EXCHANGE_AHEAD;
         status = comm_transfer_finish(exchange->comm, &arrivals.transfers[slot]);
@@ -286,11 +262,89 @@ static enum stn_status reduce(struct exchange *exchange, struct exchange_bucket 
             status = arrival_begin(&arrivals);
         }
     }
-    if (bucket->format == EXCHANGE_EXACT && status == STN_OK) {
-        sum_round(bucket);
+    return status;
+}
+
+// ---- exact sums ---------------------------------------------------------------------------------
+
+// What of a bucket is added up at once: stays in the cache nearest to us, as does its sum.
+struct piece {
+    const struct exchange_bucket *bucket;
+    size_t from, count;
+    double *sum; // [count]; may be the carry
+};
+
+static void piece_begin(const struct piece *piece)
+{
+    const float *data = piece->bucket->data + piece->from;
+    const double *carry = piece->bucket->carry + piece->from;
+    double *sum = piece->sum;
+    const bool kept = piece->bucket->exchange->kept;
+#pragma omp simd
+    for (size_t i = 0; i < piece->count; i++) {
+        sum[i] = kept ? carry[i] + data[i] : data[i];
+    }
+}
+
+static void piece_add(const struct piece *piece, const double *restrict x)
+{
+    double *restrict sum = piece->sum;
+    for (size_t i = 0; i < piece->count; i++) {
+        sum[i] += x[i];
+    }
+}
+
+static void piece_end(const struct piece *piece)
+{
+    float *restrict data = piece->bucket->data + piece->from;
+    const double *restrict sum = piece->sum;
+    for (size_t i = 0; i < piece->count; i++) {
+        data[i] = (float)sum[i];
+    }
+}
+
+// Ours if these are the first, the arrivals in the slots, and the rounding if they are the last.
+static void add_exact(struct exchange_bucket *bucket, int arrived, bool first, bool last)
+{
+    enum { PIECE = 1024 };
+    double local[PIECE];
+    for (size_t from = 0; from < bucket->count; from += PIECE) {
+        size_t left = bucket->count - from;
+        struct piece piece = {bucket, from, left < PIECE ? left : PIECE,
+                              first && last ? local : bucket->carry + from};
+        if (first) {
+            piece_begin(&piece);
+        }
+        for (int i = 0; i < arrived; i++) {
+            piece_add(&piece, (const double *)bucket->exchange->slots[i] + from);
+        }
+        if (last) {
+            piece_end(&piece);
+        }
+    }
+}
+
+// The order does not matter, so several contributions are added in one pass.
+static enum stn_status reduce_exactly(struct exchange *exchange, struct exchange_bucket *bucket)
+{
+    struct arrivals arrivals = {.bucket = bucket};
+    int added = 0, others = exchange->nodes - 1;
+    enum stn_status status = STN_OK;
+    while (added < others && status == STN_OK) {
+        status = arrivals_begin(&arrivals);
+        int arrived = arrivals.begun - added;
+        for (int i = 0; i < arrived && status == STN_OK; i++) {
+            status = comm_transfer_finish(exchange->comm, &arrivals.transfers[i]);
+        }
+        if (status == STN_OK) {
+            add_exact(bucket, arrived, added == 0, arrivals.begun == others);
+        }
+        added = arrivals.begun;
     }
     return status;
 }
+
+// ---- buckets ------------------------------------------------------------------------------------
 
 static enum stn_status send_results(struct exchange *exchange, struct exchange_bucket *bucket)
 {
@@ -316,7 +370,8 @@ static enum stn_status start(struct exchange *exchange, struct exchange_bucket *
                                pack_contribution(bucket), contribution_bytes(bucket),
                                bucket->sends);
     }
-    status = reduce(exchange, bucket);
+    status = bucket->format == EXCHANGE_EXACT ? reduce_exactly(exchange, bucket)
+                                              : reduce_in_order(exchange, bucket);
     return status == STN_OK ? send_results(exchange, bucket) : status;
 }
 

@@ -6,6 +6,7 @@
 //     buckets.c    the cutting and the owners
 //     half.c       half precision
 //     carry.c      exact sums over a node's micro-batches
+//     recent.c     how long exchanges take
 #ifndef EXCHANGE_STATE_H
 #define EXCHANGE_STATE_H
 
@@ -13,6 +14,7 @@
 
 #include "base/arena.h"
 #include "exchange/exchange.h"
+#include "exchange/recent.h"
 
 // Contributions that an owner receives ahead of the one it is adding.
 enum { EXCHANGE_AHEAD = 4 };
@@ -38,7 +40,8 @@ struct exchange_bucket {
     int owner;
     enum comm_kind kind;
     enum exchange_format format;
-    double *carry;               // [count] EXCHANGE_EXACT: what was kept, then what travels
+    double *carry;               // [count] EXCHANGE_EXACT: what was kept; who does not own the
+                                 // bucket adds the rest to it, and that travels
     void *wire;                  // EXCHANGE_HALF: what travels
     struct comm_transfer *sends; // the owner's results [nodes − 1], or the one contribution
     struct comm_transfer receive;
@@ -60,7 +63,8 @@ struct exchange {
     float *statistics;
     size_t statistic_count;
     int threads;
-    bool kept; // carries hold something
+    bool kept;    // carries hold something
+    size_t taken; // gradients from here on, of the micro-batch at hand, are in the carry
     struct exchange_carry gradient_carry, statistic_carry;
     float *tail;        // [statistic_count + nodes] statistics, then how long each node's last
                         // exchange_finish took, in seconds
@@ -68,7 +72,9 @@ struct exchange {
     bool begun;
     int submitted; // buckets
     double processor_begin_seconds;
-    struct exchange_stats stats;
+    struct exchange_stats stats; // but for what `exposed` says
+    bool knows;                  // how long each node's last exchange_finish took
+    struct exchange_recent exposed;
 
     // The communication thread's.
     enum stn_status status;      // of the first bucket that failed: no other is touched then
@@ -86,8 +92,9 @@ size_t exchange_wire_bytes(size_t count, enum exchange_format format);
 
 bool exchange_carry_alloc(struct exchange_carry *carry, float *array, size_t count);
 void exchange_carry_free(struct exchange_carry *carry);
-// Takes what is in the array; `first`: there is nothing yet to add it to.
-void exchange_carry_take(const struct exchange_carry *carry, bool first, int threads);
+// Takes what is in the array from `from` to `end`; `first`: there is nothing yet to add it to.
+void exchange_carry_take(const struct exchange_carry *carry, size_t from, size_t end, bool first,
+                         int threads);
 // Puts everything back into the array, rounded once.
 void exchange_carry_give(const struct exchange_carry *carry, int threads);
 

@@ -109,6 +109,13 @@ static double part(double more, double of)
     return of > 0.0 ? fmax(0.0, fmin(1.0, more / of)) : 0.0;
 }
 
+// Of the processor time of the node's share, what others used.
+static double others_part(const struct rates *rates)
+{
+    double all = rates->others + rates->cpu;
+    return all > 0.0 ? rates->others / all : 0.0;
+}
+
 // The largest part makes the cause, if it is large enough.
 static enum hypertune_cause cause_find(const struct node *node, double explained_least,
                                        double explained[HYPERTUNE_CAUSES])
@@ -116,7 +123,7 @@ static enum hypertune_cause cause_find(const struct node *node, double explained
     const struct rates *was = &node->usual, *is = &node->slowed;
     double more = is->compute - was->compute;
     double throttled = part(is->throttled - was->throttled, more);
-    bool by_others = is->others - was->others > 0.2 * more;
+    bool by_others = others_part(is) - others_part(was) > 0.2 * (1.0 - was->compute / is->compute);
     memset(explained, 0, HYPERTUNE_CAUSES * sizeof(*explained));
     explained[HYPERTUNE_CAUSE_PROCESS] =
         fmin(1.0, part(is->queue - was->queue, more) + (by_others ? throttled : 0.0));
@@ -179,7 +186,7 @@ static bool node_step(struct hypertune_causes *causes, int i, int64_t step,
     struct node *node = &causes->node[i];
     double ratio = now->slowdown / node->normal, least = causes->options.slowdown_least;
     if (!node->is_open) {
-        if (ratio <= 1.0 + least) {
+        if (ratio <= 1.0 + fmax(least, 2.0 * now->noise)) { // or noise may be all of it
             bool faster = ratio < 1.0 - least; // than ever: that is its speed from now on
             node->normal *= pow(ratio, faster ? 1.0 : normal_follow);
             return false;

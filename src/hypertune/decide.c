@@ -99,12 +99,36 @@ static void node_probed(struct hypertune_decide *d, int i, double slowdown, int6
     }
 }
 
+static double slowdown_of(const struct hypertune_decide *d, int i,
+                          const struct hypertune_report *report)
+{
+    int m = report->micro_batches;
+    return report->compute_s / (d->profile.fixed_s[i] + d->profile.each_s[i] * m);
+}
+
+// The log of what all nodes have in common in this step: by how much even the one that is least off
+// its level is off. Such a thing (nodes that share a machine, a profile taken at another hour) is no
+// reason to move work, and none of the nodes has changed for it.
+static double common_shift(const struct hypertune_decide *d,
+                           const struct hypertune_report reports[])
+{
+    double least = INFINITY, most = -INFINITY;
+    int seen = 0;
+    for (int i = 0; i < d->now.nodes; i++) {
+        if (d->nodes[i].report == HYPERTUNE_REPORT_USABLE && d->plan[i] > 0) {
+            double off = log(slowdown_of(d, i, &reports[i])) - d->nodes[i].detect.level;
+            least = fmin(least, off);
+            most = fmax(most, off);
+            seen++;
+        }
+    }
+    return seen < 2 ? 0.0 : least > 0.0 ? least : most < 0.0 ? most : 0.0;
+}
+
 static void node_observe(struct hypertune_decide *d, int i, int64_t step,
-                         const struct hypertune_report *report)
+                         const struct hypertune_report *report, double common)
 {
     struct node *node = &d->nodes[i];
-    node->changed_ago = 0;
-    node->report = hypertune_report_check(report, step, &node->clock);
     if (node->report != HYPERTUNE_REPORT_USABLE) {
         if (d->in_force[i] > d->plan[i]) { // a probe that came to nothing
             hypertune_probe_failed(&node->probe, &d->options.probe, step);
@@ -112,7 +136,7 @@ static void node_observe(struct hypertune_decide *d, int i, int64_t step,
         return;
     }
     int m = report->micro_batches;
-    double slowdown = report->compute_s / (d->profile.fixed_s[i] + d->profile.each_s[i] * m);
+    double slowdown = slowdown_of(d, i, report) * exp(-common);
     if (d->plan[i] == 0) {
         node_probed(d, i, slowdown, step);
     } else {
@@ -146,8 +170,13 @@ static int observe(struct hypertune_decide *d, int64_t step,
     int node = -1;
     double most = 0.0;
     for (int i = 0; i < d->now.nodes; i++) {
+        d->nodes[i].changed_ago = 0;
+        d->nodes[i].report = hypertune_report_check(&reports[i], step, &d->nodes[i].clock);
+    }
+    double common = common_shift(d, reports);
+    for (int i = 0; i < d->now.nodes; i++) {
         double before = d->nodes[i].planned;
-        node_observe(d, i, step, &reports[i]);
+        node_observe(d, i, step, &reports[i], common);
         double change = fabs(d->nodes[i].planned - before);
         if (change > most) {
             most = change;

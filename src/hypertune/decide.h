@@ -8,7 +8,8 @@
 //     hypertune_decide_destroy
 //
 // A node at slowdown s takes s·(a + c·m): who takes its processor takes it from both parts. s comes
-// from hypertune/detect. The plan does not follow every flutter of s: it is made from the values
+// from hypertune/detect, which sees a node's times without what all nodes have in common: a split
+// depends on their proportions alone. The plan does not follow every flutter of s: it is made from the values
 // that were true when they last changed for certain, or drifted out of their noise. A new plan is
 // worth its cost if   gain of a step × steps that it will last  >  cost,   and what lasted long is
 // expected to last: the horizon is the time between the last re-plans, or since the last, up to a
@@ -78,7 +79,7 @@ struct hypertune_decision {
 
 // What is known of a node.
 struct hypertune_node {
-    double slowdown; // of its profile
+    double slowdown; // of its profile, besides what slows all nodes
     double noise;    // relative, of a sample
     int changed_ago; // steps, this one included, since it changed, if found in this step; else 0
     enum hypertune_report_state report;

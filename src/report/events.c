@@ -6,15 +6,32 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "report/change.h"
 #include "report/json.h"
 #include "report/nodes.h"
 #include "stannis/log.h"
 
 enum { LINE_BYTES = 1024 };
+
+// Columns of a step's nodes that are numbers, beside their split.
+static const struct {
+    const char *name;
+    size_t offset;
+} columns[] = {
+    {"compute_s", offsetof(struct stn_train_node_step, compute_seconds)},
+    {"wait_s", offsetof(struct stn_train_node_step, wait_seconds)},
+    {"data_s", offsetof(struct stn_train_node_step, data_seconds)},
+    {"queue_s", offsetof(struct stn_train_node_step, queue_seconds)},
+    {"throttled_s", offsetof(struct stn_train_node_step, throttled_seconds)},
+    {"cpu_s", offsetof(struct stn_train_node_step, cpu_seconds)},
+    {"share_cpu_s", offsetof(struct stn_train_node_step, share_cpu_seconds)},
+    {"slowdown", offsetof(struct stn_train_node_step, slowdown)},
+};
 
 // JSON knows no NaN and no infinity; null says "no number".
 struct number {
@@ -30,17 +47,62 @@ static struct number number_of(double value)
     return number;
 }
 
-static void emit(struct report_events *events, const char *line, size_t length)
+static void put(struct report_events *events, const char *text, size_t length)
+{
+    if (!events->failed && !ferror(events->stream)) {
+        errno = 0;
+        fwrite(text, 1, length, events->stream); // what failed shows at the end of the line
+    }
+}
+
+static void end_line(struct report_events *events)
 {
     if (events->failed) {
         return;
     }
-    errno = 0;
-    bool ok = fwrite(line, 1, length, events->stream) == length && fflush(events->stream) == 0;
-    if (!ok) {
+    put(events, "\n", 1);
+    if (fflush(events->stream) != 0 || ferror(events->stream)) {
         events->failed = true;
         stn_log(STN_LOG_WARN, "%s: cannot write events: %s; going on without them", events->name,
                 strerror(errno));
+    }
+}
+
+static void emit(struct report_events *events, const char *line, size_t length)
+{
+    put(events, line, length);
+    end_line(events);
+}
+
+// ---- steps ----------------------------------------------------------------------------------------------
+
+static void put_array(struct report_events *events, const char *name,
+                      const struct stn_train_step *step, size_t offset)
+{
+    char text[64];
+    put(events, text, (size_t)snprintf(text, sizeof(text), ",\"%s\":[", name));
+    for (int i = 0; i < step->nodes; i++) {
+        double value;
+        memcpy(&value, (const char *)&step->node[i] + offset, sizeof(value));
+        int length = snprintf(text, sizeof(text), "%s%s", i ? "," : "", number_of(value).text);
+        put(events, text, (size_t)length);
+    }
+    put(events, "]", 1);
+}
+
+// What a simulator needs to live through the run again, and a person to see who waited for whom.
+static void put_nodes(struct report_events *events, const struct stn_train_step *step)
+{
+    char text[64];
+    put(events, text, (size_t)snprintf(text, sizeof(text), ",\"split\":["));
+    for (int i = 0; i < step->nodes; i++) {
+        int length =
+            snprintf(text, sizeof(text), "%s%d", i ? "," : "", step->node[i].micro_batches);
+        put(events, text, (size_t)length);
+    }
+    put(events, "]", 1);
+    for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
+        put_array(events, columns[i].name, step, columns[i].offset);
     }
 }
 
@@ -55,12 +117,16 @@ static void on_step(void *context, const struct stn_train_step *step)
         "{\"event\":\"step\",\"step\":%" PRId64
         ",\"epoch\":%d,\"loss\":%s,\"accuracy\":%s,\"lr\":%s,"
         "\"images\":%d,\"images_per_second\":%s,\"seconds\":%s,\"wait_seconds\":%s,"
-        "\"elapsed_seconds\":%s,\"eta_seconds\":%s}\n",
+        "\"elapsed_seconds\":%s,\"eta_seconds\":%s",
         step->step, step->epoch, number_of(step->loss).text, number_of(step->accuracy).text,
         number_of(step->lr).text, step->images, number_of(step->images_per_second).text,
         number_of(step->seconds).text, number_of(step->wait_seconds).text,
         number_of(step->elapsed_seconds).text, number_of(step->eta_seconds).text);
-    emit(events, line, (size_t)length);
+    put(events, line, (size_t)length);
+    if (step->node) {
+        put_nodes(events, step);
+    }
+    emit(events, "}", 1);
 }
 
 static void on_epoch(void *context, const struct stn_train_epoch *epoch)
@@ -71,7 +137,7 @@ static void on_epoch(void *context, const struct stn_train_epoch *epoch)
         line, sizeof(line),
         "{\"event\":\"epoch\",\"step\":%" PRId64 ",\"epoch\":%d,\"loss\":%s,\"accuracy\":%s,"
         "\"train_loss\":%s,\"train_accuracy\":%s,\"val_loss\":%s,\"val_accuracy\":%s,"
-        "\"images_per_second\":%s,\"seconds\":%s,\"eval_seconds\":%s,\"best\":%s}\n",
+        "\"images_per_second\":%s,\"seconds\":%s,\"eval_seconds\":%s,\"best\":%s}",
         events->last_step, epoch->epoch, number_of(epoch->train_loss).text,
         number_of(epoch->val_accuracy).text, number_of(epoch->train_loss).text,
         number_of(epoch->train_accuracy).text, number_of(epoch->val_loss).text,
@@ -90,21 +156,47 @@ static void emit_object(struct report_events *events, json_t *object)
         return;
     }
     emit(events, line, strlen(line));
-    emit(events, "\n", 1);
     free(line);
+}
+
+static json_t *names_json(const struct report_crew *crew)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < crew->count && array; i++) {
+        if (json_array_append_new(array, report_json_text(crew->nodes[i].name)) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
 }
 
 static void on_start(void *context, const struct stn_train_start *start)
 {
+    struct report_events *events = context;
+    if (!report_crew_start(&events->crew, start)) {
+        stn_log(STN_LOG_WARN, "%s: no memory for the names of %d nodes; events go without",
+                events->name, start->nodes);
+    }
+    if (!events->all && start->nodes <= 1) {
+        return;
+    }
     emit_object(context,
-                json_pack("{s:s, s:s?, s:s?, s:s?, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I}",
+                json_pack("{s:s, s:s?, s:s?, s:s?, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:o}",
                           "event", "start", "net", start->net, "data",
                           start->data ? start->data->kind : NULL, "backend", start->backend_version,
                           "classes", start->data ? start->data->classes : 0, "epochs",
                           start->epochs, "batch", start->batch, "micro_batch", start->micro_batch,
                           "threads", start->threads, "parameters", (json_int_t)start->parameters,
                           "steps", (json_int_t)start->steps_total, "first_step",
-                          (json_int_t)start->first_step));
+                          (json_int_t)start->first_step, "nodes", names_json(&events->crew)));
+}
+
+static void on_change(void *context, const struct stn_train_change *change)
+{
+    struct report_events *events = context;
+    report_crew_change(&events->crew, change);
+    emit_object(events, report_change_json(&events->crew, change));
 }
 
 static void on_eval(void *context, int64_t done, int64_t total)
@@ -118,7 +210,7 @@ static void on_eval(void *context, int64_t done, int64_t total)
     char line[LINE_BYTES];
     int length =
         snprintf(line, sizeof(line),
-                 "{\"event\":\"eval\",\"done\":%" PRId64 ",\"total\":%" PRId64 "}\n", done, total);
+                 "{\"event\":\"eval\",\"done\":%" PRId64 ",\"total\":%" PRId64 "}", done, total);
     emit(events, line, (size_t)length);
 }
 
@@ -168,14 +260,18 @@ void report_events_close(struct report_events *events)
         fclose(events->stream); // every line was flushed: nothing can fail that was not said
     }
     events->stream = NULL;
+    report_crew_fini(&events->crew);
 }
 
 struct stn_train_observer report_events_observer(struct report_events *events)
 {
-    struct stn_train_observer observer = {
-        .context = events, .step = on_step, .epoch = on_epoch, .nodes = on_nodes};
+    struct stn_train_observer observer = {.context = events,
+                                          .start = on_start,
+                                          .step = on_step,
+                                          .epoch = on_epoch,
+                                          .change = on_change,
+                                          .nodes = on_nodes};
     if (events->all) {
-        observer.start = on_start;
         observer.eval = on_eval;
         observer.saved = on_saved;
     }

@@ -15,6 +15,16 @@
         }                                                                                          \
     } while (0)
 
+static void on_tuning(void *context, const struct stn_tune_progress *tuning)
+{
+    PASS_ON(context, tuning, tuning);
+}
+
+static void on_tuned(void *context, const struct stn_plan *plan)
+{
+    PASS_ON(context, tuned, plan);
+}
+
 static void on_start(void *context, const struct stn_train_start *start)
 {
     PASS_ON(context, start, start);
@@ -59,6 +69,8 @@ void report_fanout_add(struct report_fanout *fanout, struct stn_train_observer o
 struct stn_train_observer report_fanout_observer(struct report_fanout *fanout)
 {
     return (struct stn_train_observer){.context = fanout,
+                                       .tuning = on_tuning,
+                                       .tuned = on_tuned,
                                        .start = on_start,
                                        .step = on_step,
                                        .epoch = on_epoch,

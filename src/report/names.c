@@ -22,4 +22,10 @@ const char *const report_policy_names[] = {
     [STN_POLICY_BALANCED] = "balanced",   [STN_POLICY_STATIC] = "static",
     [STN_POLICY_UNIFORM] = "uniform",     [STN_POLICY_STANNIS] = "stannis",
     [STN_POLICY_HYPERTUNE] = "hypertune", NULL};
+const char *const report_rebatch_names[] = {[STN_REBATCH_INTERPOLATE] = "interpolate",
+                                            [STN_REBATCH_INVERSE] = "inverse",
+                                            [STN_REBATCH_CPU] = "cpu",
+                                            NULL};
+const char *const report_lr_scale_names[] = {
+    [STN_LR_SCALE_NONE] = "none", [STN_LR_SCALE_LINEAR] = "linear", NULL};
 const char *const report_wire_names[] = {[STN_WIRE_FP32] = "fp32", [STN_WIRE_FP16] = "fp16", NULL};

@@ -9,5 +9,7 @@ extern const char *const report_split_names[];
 extern const char *const report_fill_names[];
 extern const char *const report_wire_names[];
 extern const char *const report_policy_names[];
+extern const char *const report_rebatch_names[];
+extern const char *const report_lr_scale_names[];
 
 #endif

@@ -9,14 +9,16 @@
 static json_t *node_json(const struct stn_train_node *n)
 {
     return json_pack(
-        "{s:o, s:i, s:o, s:i, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I}}", "name",
-        report_json_text(n->name), "threads", n->threads, "cpus", report_json_real(n->cpus),
+        "{s:o, s:i, s:o, s:i, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I}}",
+        "name", report_json_text(n->name), "threads", n->threads, "cpus", report_json_real(n->cpus),
         "micro_batches", n->micro_batches, "images", (json_int_t)n->images, "private_images",
         (json_int_t)n->private_images, "public_images", (json_int_t)n->public_images, "skipped",
         (json_int_t)n->skipped, "compute_seconds", report_json_real(n->compute_seconds),
         "wait_seconds", report_json_real(n->wait_seconds), "exchange_seconds",
         report_json_real(n->exchange_seconds), "exposed_seconds",
-        report_json_real(n->exposed_seconds), "sent_bytes", "gradients",
+        report_json_real(n->exposed_seconds), "exposed_median_seconds",
+        report_json_real(n->exposed_median_seconds), "exposed_p90_seconds",
+        report_json_real(n->exposed_p90_seconds), "sent_bytes", "gradients",
         (json_int_t)n->gradient_bytes, "statistics", (json_int_t)n->statistic_bytes, "control",
         (json_int_t)n->control_bytes);
 }
@@ -31,6 +33,15 @@ json_t *report_nodes_json(const struct stn_train_node *nodes, int count)
         }
     }
     return array;
+}
+
+void report_nodes_exchange_line(const struct stn_train_node *node,
+                                char out[REPORT_NODES_LINE_BYTES])
+{
+    snprintf(
+        out, REPORT_NODES_LINE_BYTES,
+        "exchange     %.1f ms after the last gradient (median of steps; %.1f ms or less in 90 %%)",
+        1e3 * node->exposed_median_seconds, 1e3 * node->exposed_p90_seconds);
 }
 
 void report_nodes_line(const struct stn_train_node *nodes, int line, int micro_batch,

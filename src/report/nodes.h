@@ -15,5 +15,8 @@ enum { REPORT_NODES_LINE_BYTES = 160 };
 // Lines of the table: the header is line 0, node i line i + 1. `micro_batch` is g.
 void report_nodes_line(const struct stn_train_node *nodes, int line, int micro_batch,
                        char out[REPORT_NODES_LINE_BYTES]);
+// Below it: what no node could compute in. Any node's.
+void report_nodes_exchange_line(const struct stn_train_node *node,
+                                char out[REPORT_NODES_LINE_BYTES]);
 
 #endif

@@ -11,10 +11,13 @@
 #include <unistd.h>
 
 #include "report/bar.h"
+#include "report/change.h"
 #include "report/format.h"
 #include "report/nodes.h"
+#include "report/plan.h"
+#include "report/rows.h"
 
-enum { DEFAULT_COLUMNS = 80, LINE_BYTES = 1024 };
+enum { DEFAULT_COLUMNS = 80, DEFAULT_LINES = 24, LINE_BYTES = 1024, INCIDENTS_SHOWN = 8 };
 static const double redraw_seconds = 0.1, plain_seconds = 10, plain_seconds_min = 1;
 
 // A mean that forgets: recent steps count most, and the first ones are not pulled to zero.
@@ -31,7 +34,11 @@ struct report_progress {
     double shown_at; // elapsed seconds when a line was last shown
     int shown_tenth; // of the epoch, PLAIN
     int shown_epoch;
-    atomic_bool line_drawn; // the moving line is on the screen
+    atomic_int lines_drawn; // the moving line and the rows below it that are on the screen
+    struct report_crew crew;
+    struct report_incident incidents[INCIDENTS_SHOWN]; // those that cost most
+    int incident_count;                                // of all
+    char screen[(REPORT_ROWS_MAX + 2) * REPORT_ROW_BYTES];
 };
 
 static void smooth_add(struct smooth *s, double value)
@@ -67,8 +74,8 @@ struct report_progress_options report_progress_detect(FILE *stream)
     const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
     // A node's stream is a pipe to the launcher, which tells what terminal is behind it.
     const char *launcher = getenv("STANNIS_TERMINAL");
-    int columns = 0;
-    bool passed_on = launcher && sscanf(launcher, "%dx", &columns) == 1;
+    int columns = 0, lines = 0;
+    bool passed_on = launcher && sscanf(launcher, "%dx%d", &columns, &lines) == 2;
     bool terminal = (isatty(fileno(stream)) || passed_on) && term && strcmp(term, "dumb") != 0;
     return (struct report_progress_options){
         .stream = stream,
@@ -76,19 +83,27 @@ struct report_progress_options report_progress_detect(FILE *stream)
         .colour = terminal && !(no_colour && *no_colour),
         .utf8 = environment_is_utf8(),
         .columns = columns,
+        .lines = lines,
     };
 }
 
-static int columns_of(const struct report_progress *progress)
+struct size {
+    int columns, lines;
+};
+
+static struct size size_of(const struct report_progress *progress)
 {
-    struct winsize window;
-    if (progress->options.columns > 0) {
-        return progress->options.columns;
+    struct winsize window = {0};
+    const struct report_progress_options *options = &progress->options;
+    if (options->columns <= 0 || options->lines <= 0) {
+        ioctl(fileno(options->stream), TIOCGWINSZ, &window);
     }
-    if (ioctl(fileno(progress->options.stream), TIOCGWINSZ, &window) == 0 && window.ws_col > 0) {
-        return window.ws_col;
-    }
-    return DEFAULT_COLUMNS;
+    return (struct size){.columns = options->columns > 0 ? options->columns
+                                    : window.ws_col > 0  ? window.ws_col
+                                                         : DEFAULT_COLUMNS,
+                         .lines = options->lines > 0  ? options->lines
+                                  : window.ws_row > 0 ? window.ws_row
+                                                      : DEFAULT_LINES};
 }
 
 // A line that stays. One write, so that other writers do not get in between.
@@ -105,22 +120,93 @@ __attribute__((format(printf, 2, 3))) static void say(struct report_progress *pr
     fflush(progress->options.stream);
 }
 
-// The moving line. Its last column stays free: writing there makes some terminals wrap.
+// The moving line and a row a node below it, over what was drawn before. The last column stays free: writing there makes
+// some terminals wrap. One write, as in say().
 static void draw(struct report_progress *progress, const struct report_bar *bar)
 {
+    struct size size = size_of(progress);
+    struct report_writer w = {progress->screen, sizeof(progress->screen), 0};
+    struct report_rows rows = report_rows_plan(&progress->crew, size.columns - 1, size.lines - 2,
+                                               progress->options.colour, progress->options.utf8);
     char line[LINE_BYTES];
-    report_bar_render(bar, columns_of(progress) - 1, line, sizeof(line));
-    fprintf(progress->options.stream, "\r%s\033[K", line);
+    int above = atomic_load(&progress->lines_drawn) - 1;
+    report_bar_render(bar, size.columns - 1, line, sizeof(line));
+    report_put(&w, "\r");
+    if (above > 0) {
+        report_put(&w, "\033[%dA", above);
+    }
+    report_put(&w, "%s\033[K", line);
+    for (int i = 0; i < rows.lines; i++) {
+        report_rows_line(&rows, i, line);
+        report_put(&w, "\n%s\033[K", line);
+    }
+    if (above > rows.lines) {
+        report_put(&w, "\033[J");
+    }
+    fputs(progress->screen, progress->options.stream);
     fflush(progress->options.stream);
-    atomic_store(&progress->line_drawn, true);
+    atomic_store(&progress->lines_drawn, 1 + rows.lines);
 }
 
 void report_progress_clear(struct report_progress *progress)
 {
-    if (atomic_exchange(&progress->line_drawn, false)) {
+    int lines = atomic_exchange(&progress->lines_drawn, 0);
+    if (lines > 1) {
+        fprintf(progress->options.stream, "\r\033[%dA\033[J", lines - 1);
+    } else if (lines == 1) {
         fputs("\r\033[K", progress->options.stream);
+    }
+    if (lines > 0) {
         fflush(progress->options.stream);
     }
+}
+
+// ---- measuring ------------------------------------------------------------------------------------------
+
+static int nodes_done(const struct stn_tune_progress *tuning)
+{
+    int done = 0;
+    for (int i = 0; i < tuning->nodes; i++) {
+        done += tuning->node[i].done;
+    }
+    return done;
+}
+
+static void on_tuning(void *context, const struct stn_tune_progress *tuning)
+{
+    struct report_progress *progress = context;
+    for (int i = 0; i < tuning->nodes; i++) {
+        const struct stn_tune_node *n = &tuning->node[i];
+        struct report_text fixed, each;
+        if (n->news) {
+            say(progress, "measured  %s: %s a step and %s for %d images, %d samples%s", n->name,
+                report_seconds(&fixed, n->fixed_seconds), report_seconds(&each, n->each_seconds),
+                tuning->micro_batch, n->samples, n->sure ? "" : ", unsure");
+        }
+    }
+    int done = nodes_done(tuning);
+    if (progress->options.style == REPORT_PLAIN || done == tuning->nodes) {
+        return;
+    }
+    char nodes[48];
+    snprintf(nodes, sizeof(nodes), "%d of %d nodes%s", done, tuning->nodes,
+             tuning->in_turn ? ", in turn" : "");
+    draw(progress, &(struct report_bar){.title = "measuring",
+                                        .share = (double)done / tuning->nodes,
+                                        .fields = {nodes},
+                                        .field_count = 1,
+                                        .colour = progress->options.colour,
+                                        .utf8 = progress->options.utf8});
+}
+
+static void say_line(void *context, const char *line)
+{
+    say(context, "%s", line);
+}
+
+static void on_tuned(void *context, const struct stn_plan *plan)
+{
+    report_plan_print(plan, say_line, context);
 }
 
 // ---- the start ------------------------------------------------------------------------------------------
@@ -174,6 +260,7 @@ static void on_start(void *context, const struct stn_train_start *start)
     const struct stn_dataset_info *data = start->data;
     struct report_text a, b, c;
     char text[320];
+    report_crew_start(&progress->crew, start); // without memory there are no rows
     progress->epochs = start->epochs;
     progress->micro_batch = start->micro_batch;
     snprintf(text, sizeof(text), "%s, %s parameters, %s MACs an image", start->net,
@@ -225,6 +312,7 @@ static void on_step(void *context, const struct stn_train_step *step)
     smooth_add(&progress->accuracy, step->accuracy);
     smooth_add(&progress->images, step->images);
     smooth_add(&progress->seconds, step->seconds);
+    report_crew_step(&progress->crew, step);
     progress->eval_percent = -1;
     double share =
         step->epoch_samples > 0 ? (double)step->epoch_position / (double)step->epoch_samples : 1;
@@ -300,6 +388,61 @@ static void on_epoch(void *context, const struct stn_train_epoch *epoch)
         mark, colour ? "\033[0m" : "");
 }
 
+// ---- nodes ----------------------------------------------------------------------------------------------
+
+// Of more than are shown at the end the cheapest is forgotten.
+static void keep_incident(struct report_progress *progress, const struct report_incident *incident)
+{
+    int at = progress->incident_count++;
+    if (at >= INCIDENTS_SHOWN) {
+        at = 0;
+        for (int i = 1; i < INCIDENTS_SHOWN; i++) {
+            const struct report_incident *list = progress->incidents;
+            at = list[i].cost_seconds < list[at].cost_seconds ? i : at;
+        }
+        if (progress->incidents[at].cost_seconds >= incident->cost_seconds) {
+            return;
+        }
+        memmove(&progress->incidents[at], &progress->incidents[at + 1],
+                (size_t)(INCIDENTS_SHOWN - 1 - at) * sizeof(*incident));
+        at = INCIDENTS_SHOWN - 1;
+    }
+    progress->incidents[at] = *incident;
+}
+
+static void on_change(void *context, const struct stn_train_change *change)
+{
+    struct report_progress *progress = context;
+    struct report_incident incident;
+    report_crew_change(&progress->crew, change);
+    if (report_incident_of(&progress->crew, change, &incident)) {
+        keep_incident(progress, &incident);
+    }
+    if (change->kind != STN_CHANGE_LASTING) { // at the end all that happened is told once more
+        char text[REPORT_CHANGE_BYTES];
+        report_change_text(&progress->crew, change, text);
+        say(progress, "%s", text);
+    }
+}
+
+static void say_incidents(struct report_progress *progress)
+{
+    int shown = progress->incident_count;
+    if (shown == 0) {
+        return;
+    }
+    shown = shown < INCIDENTS_SHOWN ? shown : INCIDENTS_SHOWN;
+    say(progress, "what happened");
+    for (int i = 0; i < shown; i++) {
+        char text[REPORT_CHANGE_BYTES];
+        report_incident_text(&progress->incidents[i], text);
+        say(progress, "  %s", text);
+    }
+    if (progress->incident_count > shown) {
+        say(progress, "  and %d more, which cost less", progress->incident_count - shown);
+    }
+}
+
 static void on_nodes(void *context, const struct stn_train_node *nodes, int count)
 {
     struct report_progress *progress = context;
@@ -308,6 +451,9 @@ static void on_nodes(void *context, const struct stn_train_node *nodes, int coun
         report_nodes_line(nodes, i, progress->micro_batch, line);
         say(progress, "%s", line);
     }
+    report_nodes_exchange_line(nodes, line);
+    say(progress, "%s", line);
+    say_incidents(progress);
 }
 
 // ---- lifetime -------------------------------------------------------------------------------------------
@@ -326,6 +472,7 @@ void report_progress_destroy(struct report_progress *progress)
 {
     if (progress) {
         report_progress_clear(progress);
+        report_crew_fini(&progress->crew);
         free(progress);
     }
 }
@@ -333,9 +480,12 @@ void report_progress_destroy(struct report_progress *progress)
 struct stn_train_observer report_progress_observer(struct report_progress *progress)
 {
     return (struct stn_train_observer){.context = progress,
+                                       .tuning = on_tuning,
+                                       .tuned = on_tuned,
                                        .start = on_start,
                                        .step = on_step,
                                        .epoch = on_epoch,
                                        .eval = on_eval,
+                                       .change = on_change,
                                        .nodes = on_nodes};
 }

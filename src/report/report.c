@@ -12,16 +12,20 @@
 #include <unistd.h>
 
 #include "base/cpu.h"
+#include "report/change.h"
 #include "report/json.h"
 #include "report/names.h"
 #include "report/nodes.h"
 #include "stannis/stannis.h"
 
 struct report {
-    json_t *start;  // what held for the whole run
-    json_t *epochs; // array
-    json_t *nodes;  // array; NULL: there was but one
-    bool lost;      // memory ran out while collecting
+    json_t *start;     // what held for the whole run
+    json_t *epochs;    // array
+    json_t *nodes;     // array; NULL: there was but one
+    json_t *incidents; // array
+    int64_t moves;     // how often work moved
+    struct report_crew crew;
+    bool lost; // memory ran out while collecting
 };
 
 // ---- collecting -----------------------------------------------------------------------------------------
@@ -62,7 +66,19 @@ static void on_start(void *context, const struct stn_train_start *start)
         (json_int_t)start->parameters, "macs", (json_int_t)start->macs, "planned_memory",
         (json_int_t)start->planned_bytes, "first_step", (json_int_t)start->first_step, "seed",
         report_json_seed(start->seed), "config", describe_config(start->config));
-    report->lost |= !report->start;
+    report->lost |= !report->start || !report_crew_start(&report->crew, start);
+}
+
+static void on_change(void *context, const struct stn_train_change *change)
+{
+    struct report *report = context;
+    struct report_incident incident;
+    report_crew_change(&report->crew, change);
+    report->moves += change->kind == STN_CHANGE_SPLIT;
+    if (report_incident_of(&report->crew, change, &incident)) {
+        json_t *row = report_incident_json(&incident);
+        report->lost |= !row || json_array_append_new(report->incidents, row) != 0;
+    }
 }
 
 static void on_epoch(void *context, const struct stn_train_epoch *epoch)
@@ -93,6 +109,15 @@ static const char *ending(enum stn_status ended)
     return ended == STN_OK ? "completed" : stn_status_text(ended);
 }
 
+static bool add_nodes(const struct report *report, const struct stn_train_result *result,
+                      json_t *whole)
+{
+    return json_object_set(whole, "nodes", report->nodes) == 0 &&
+           json_object_set(whole, "incidents", report->incidents) == 0 &&
+           json_object_set_new(whole, "moves", json_integer(report->moves)) == 0 &&
+           json_object_set_new(whole, "lost", json_integer(result->lost)) == 0;
+}
+
 static json_t *compose(const struct report *report, enum stn_status ended,
                        const struct stn_train_result *result)
 {
@@ -111,7 +136,7 @@ static json_t *compose(const struct report *report, enum stn_status ended,
     // What the start told comes first, what the result says about the same thing wins.
     json_t *whole = start ? json_copy(start) : json_object();
     bool ok = object && whole && json_object_update(whole, object) == 0;
-    ok = ok && (!report->nodes || json_object_set(whole, "nodes", report->nodes) == 0);
+    ok = ok && (!report->nodes || add_nodes(report, result, whole));
     json_decref(object);
     if (!ok) {
         json_decref(whole);
@@ -225,13 +250,15 @@ enum stn_status report_write(const struct report *report, const char *path, enum
 enum stn_status report_create(struct report **out)
 {
     struct report *report = calloc(1, sizeof(*report));
-    json_t *epochs = json_array();
-    if (!report || !epochs) {
+    json_t *epochs = json_array(), *incidents = json_array();
+    if (!report || !epochs || !incidents) {
         free(report);
         json_decref(epochs);
+        json_decref(incidents);
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for the report");
     }
     report->epochs = epochs;
+    report->incidents = incidents;
     *out = report;
     return STN_OK;
 }
@@ -242,12 +269,17 @@ void report_destroy(struct report *report)
         json_decref(report->start);
         json_decref(report->epochs);
         json_decref(report->nodes);
+        json_decref(report->incidents);
+        report_crew_fini(&report->crew);
         free(report);
     }
 }
 
 struct stn_train_observer report_observer(struct report *report)
 {
-    return (struct stn_train_observer){
-        .context = report, .start = on_start, .epoch = on_epoch, .nodes = on_nodes};
+    return (struct stn_train_observer){.context = report,
+                                       .start = on_start,
+                                       .epoch = on_epoch,
+                                       .change = on_change,
+                                       .nodes = on_nodes};
 }

@@ -174,6 +174,14 @@ void train_feed_set_split(struct train_feed *feed, const int split[])
     top_up(feed);
 }
 
+void train_feed_rebatch(struct train_feed *feed, const int split[], int batch, int epoch)
+{
+    memcpy(feed->splits, split, (size_t)feed->nodes * sizeof(*split));
+    feed->split_count = 1;
+    feed->batch = batch;
+    train_feed_seek(feed, epoch, 0, feed->epochs);
+}
+
 // ---- taking -------------------------------------------------------------------------------------
 
 bool train_feed_is_over(const struct train_feed *feed)

@@ -64,6 +64,8 @@ void train_feed_seek(struct train_feed *feed, int epoch, int64_t position, int e
 // One split for all steps from the next on that has not begun: forgets what was asked for under the
 // old one. The sum must stay. Nothing happens when it is the old one.
 void train_feed_set_split(struct train_feed *feed, const int split[]);
+// Another batch, with a split to match, from the beginning of `epoch` on.
+void train_feed_rebatch(struct train_feed *feed, const int split[], int batch, int epoch);
 
 // All steps up to the end have begun.
 bool train_feed_is_over(const struct train_feed *feed);

@@ -22,6 +22,11 @@ const struct cluster_node *train_nodes_own(const struct train_nodes *nodes)
     return &nodes->cluster.nodes[nodes->rank];
 }
 
+static size_t verdict_bytes(const struct train_nodes *nodes)
+{
+    return sizeof(*nodes->verdict) + (size_t)nodes->size * sizeof(nodes->verdict->split[0]);
+}
+
 // ---- agreeing -----------------------------------------------------------------------------------
 
 // One prints, the others drop; from then on lines wait again.
@@ -167,10 +172,11 @@ enum stn_status train_nodes_open(struct comm *comm, const struct stn_train_confi
         base_log_hold();
     }
     out->reports = calloc((size_t)out->size, sizeof(*out->reports));
+    out->verdict = calloc(1, verdict_bytes(out));
     char own[COMM_NAME_BYTES] = "node";
     gethostname(own, sizeof(own) - 1);
     char(*hosts)[COMM_NAME_BYTES] = calloc((size_t)out->size, sizeof(*hosts));
-    if (!hosts || !out->reports) {
+    if (!hosts || !out->reports || !out->verdict) {
         free(hosts);
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", out->size);
     }
@@ -196,6 +202,7 @@ void train_nodes_close(struct train_nodes *nodes)
     for (int i = 0; i < nodes->file_count; i++) {
         close(nodes->files[i]);
     }
+    free(nodes->verdict);
     free(nodes->reports);
     cluster_fini(&nodes->cluster);
     *nodes = (struct train_nodes){0};
@@ -353,30 +360,42 @@ enum stn_status train_nodes_compare(struct train_nodes *nodes, const struct trai
 
 // ---- steps --------------------------------------------------------------------------------------
 
-// On node 0.
-static struct train_node_report add_up(struct train_nodes *nodes,
-                                       const struct train_node_report *reports)
+static void add_up(const struct train_node_report *reports, int count, struct train_verdict *out)
 {
-    struct train_node_report sum = {.failed = -1};
-    for (int i = 0; i < nodes->size; i++) {
+    memset(out, 0, sizeof(*out));
+    out->failed = -1;
+    for (int i = 0; i < count; i++) {
         const struct train_node_report *r = &reports[i];
-        if (r->status && !sum.status) {
-            sum.status = r->status;
-            sum.failed = i;
+        if (r->status && !out->status) {
+            out->status = r->status;
+            out->failed = i;
         }
-        sum.stop |= r->stop;
-        sum.totals.loss_sum += r->totals.loss_sum;
-        sum.totals.correct += r->totals.correct;
-        sum.totals.count += r->totals.count;
+        out->stop |= r->stop;
+        out->totals.loss_sum += r->totals.loss_sum;
+        out->totals.correct += r->totals.correct;
+        out->totals.count += r->totals.count;
     }
-    return sum;
+}
+
+// On node 0.
+static void judge(struct train_nodes *nodes, train_decide *decide, void *context)
+{
+    struct train_verdict *verdict = nodes->verdict;
+    add_up(nodes->reports, nodes->size, verdict);
+    if (!verdict->status && decide) {
+        verdict->status = decide(context, nodes->reports, verdict);
+        verdict->failed = verdict->status ? 0 : -1;
+    }
 }
 
 enum stn_status train_nodes_sum(struct train_nodes *nodes, const struct train_node_report *own,
-                                struct train_node_report *out)
+                                train_decide *decide, void *context,
+                                const struct train_verdict **out)
 {
-    *out = *own;
+    struct train_verdict *verdict = nodes->verdict;
+    *out = verdict;
     if (nodes->size == 1 || own->status == STN_ERR_NODE_LOST) {
+        add_up(own, 1, verdict);
         return own->status;
     }
     enum stn_status status =
@@ -385,14 +404,14 @@ enum stn_status train_nodes_sum(struct train_nodes *nodes, const struct train_no
         return status;
     }
     if (is_root(nodes)) {
-        *out = add_up(nodes, nodes->reports);
+        judge(nodes, decide, context);
     }
-    status = comm_broadcast(nodes->comm, COMM_CONTROL, 0, out, sizeof(*out));
+    status = comm_broadcast(nodes->comm, COMM_CONTROL, 0, verdict, verdict_bytes(nodes));
     if (status) {
         return status;
     }
-    if (out->status) {
-        settle_lines(nodes, out->failed == nodes->rank);
+    if (verdict->status) {
+        settle_lines(nodes, verdict->failed == nodes->rank);
     }
-    return out->status;
+    return verdict->status;
 }

@@ -12,16 +12,36 @@
 
 #include "cluster/cluster.h"
 #include "comm/comm.h"
+#include "hypertune/report.h"
 #include "kernel/kernel.h"
 #include "stannis/train.h"
 
-// What a node tells at the end of its part of a step, and what all learn.
+// What a node tells at the end of its part of a step.
 struct train_node_report {
     enum stn_status status;
-    int failed;                       // in the sum: the lowest node that failed, or −1
     bool stop;                        // its user wants to stop
     struct kernel_loss_totals totals; // of its samples
+    int micro_batches;                // that it did
+    struct hypertune_report vitals;   // how that went
 };
+
+// What all learn then.
+struct train_verdict {
+    enum stn_status status;
+    int failed;                       // the lowest node that did, or −1
+    bool stop;                        // somebody wants to
+    struct kernel_loss_totals totals; // of all
+    // From the next step on.
+    bool moved;     // the split is another one
+    bool end_epoch; // what is left of the epoch is given up
+    int batch;      // B, where the epoch ends
+    double lr;      // and the base of the learning rate
+    int split[];    // [size] where it moved
+};
+
+// Node 0: reads everybody's reports, says what is to change. A failure is everybody's.
+typedef enum stn_status train_decide(void *context, const struct train_node_report reports[],
+                                     struct train_verdict *verdict);
 
 enum { TRAIN_SHARED_FILES_MAX = 4 };
 
@@ -30,6 +50,7 @@ struct train_nodes {
     int rank, size;
     struct cluster cluster;            // names, limits and private folders, the same on every node
     struct train_node_report *reports; // node 0: [size]
+    struct train_verdict *verdict;
     int files[TRAIN_SHARED_FILES_MAX]; // copies of node 0's
     int file_count;
     enum stn_status failed; // what the nodes agreed on: nothing is exchanged any more
@@ -64,9 +85,12 @@ struct train_identity {
 STN_MUST_CHECK enum stn_status train_nodes_compare(struct train_nodes *nodes,
                                                    const struct train_identity *own);
 
-// Everybody's totals together; `stop` if anybody's. Fails on all nodes if one did.
+// Everybody's totals together; `stop` if anybody's. Fails on all nodes if one did. Node 0 calls
+// `decide` (may be NULL) in between, so decisions cost no message of their own. *out is valid until
+// the next call.
 STN_MUST_CHECK enum stn_status train_nodes_sum(struct train_nodes *nodes,
                                                const struct train_node_report *own,
-                                               struct train_node_report *out);
+                                               train_decide *decide, void *context,
+                                               const struct train_verdict **out);
 
 #endif

@@ -84,6 +84,8 @@ static void tell_step(const struct run *r, const struct train_step *step, double
         .images_per_second = step->images / seconds,
         .elapsed_seconds = base_clock_seconds() - r->begin,
         .eta_seconds = eta(r),
+        .nodes = r->trainer.nodes.size,
+        .node = r->trainer.adapt ? train_adapt_nodes(r->trainer.adapt) : NULL,
     };
     r->observer.step(r->observer.context, &told);
 }
@@ -107,6 +109,9 @@ static enum stn_status run_step(struct run *r)
     r->epoch.images += step.images;
     r->epoch.seconds += seconds;
     tell_step(r, &step, seconds, wait);
+    if (t->adapt) {
+        train_adapt_tell(t->adapt, &r->observer);
+    }
 
     int64_t every = t->meta.config.checkpoint_steps;
     bool due = every > 0 && t->meta.progress.step % every == 0 &&
@@ -119,6 +124,17 @@ static enum stn_status run_step(struct run *r)
 static double mean(double sum, int64_t count)
 {
     return count > 0 ? sum / (double)count : NAN;
+}
+
+// Who is slow in training is slow in evaluating.
+static void follow_split(struct trainer *t)
+{
+    const int *split = train_feed_split_at(&t->feed, t->meta.progress.step);
+    if (t->validation.batch != t->feed.batch) {
+        train_feed_rebatch(&t->validation, split, t->feed.batch, 0);
+    } else if (t->feed.split_count == 1) {
+        train_feed_set_split(&t->validation, split);
+    }
 }
 
 static enum stn_status evaluate(struct run *r, struct kernel_loss_totals *totals)
@@ -138,10 +154,12 @@ static enum stn_status evaluate(struct run *r, struct kernel_loss_totals *totals
     };
     double begin = base_clock_seconds();
     comm_set_phase(t->nodes.comm, t->meta.progress.step, "evaluating");
-    struct train_node_report own = {0}, all;
+    struct train_node_report own = {0};
+    const struct train_verdict *verdict;
+    follow_split(t);
     own.status = train_evaluate(&e, &own.totals);
-    enum stn_status status = train_nodes_sum(&t->nodes, &own, &all);
-    *totals = all.totals;
+    enum stn_status status = train_nodes_sum(&t->nodes, &own, NULL, NULL, &verdict);
+    *totals = verdict->totals;
     r->eval_seconds = base_clock_seconds() - begin;
     if (!status && !isfinite(totals->loss_sum)) {
         return trainer_diverged(t, "validation loss", totals->loss_sum, t->meta.progress.step);
@@ -275,6 +293,9 @@ static enum stn_status tell_nodes(struct run *r, struct stn_train_result *out)
     for (int i = 0; i < t->nodes.size; i++) {
         out->skipped += t->all[i].skipped;
     }
+    if (t->adapt) {
+        train_adapt_tell_end(t->adapt, &r->observer);
+    }
     if (t->nodes.size > 1 && r->observer.nodes) {
         r->observer.nodes(r->observer.context, t->all, t->nodes.size);
     }
@@ -294,6 +315,7 @@ static void fill_result(const struct run *r, struct stn_train_result *out)
         .loss = progress->last_loss,
         .accuracy = progress->last_accuracy,
         .best_accuracy = progress->best_accuracy,
+        .lost = t->lost,
         .threads = t->engine.threads,
     };
 }
@@ -326,14 +348,15 @@ static enum stn_status run_all(struct run *r, struct stn_train_result *out)
 
 enum stn_status train_run_on(struct comm *comm, const struct stn_train_config *config,
                              const struct stn_train_observer *observer,
-                             struct stn_train_result *out)
+                             const struct train_meter *meter, struct stn_train_result *out)
 {
     struct run r = {0};
     if (observer && comm_rank(comm) == 0) {
         r.observer = *observer;
     }
-    enum stn_status status = trainer_open(comm, config, &r.trainer);
+    enum stn_status status = trainer_open(comm, config, &r.observer, &r.trainer);
     if (!status) {
+        r.trainer.meter = meter ? *meter : (struct train_meter){0};
         status = run_all(&r, out);
     }
     trainer_close(&r.trainer);
@@ -347,7 +370,7 @@ enum stn_status stn_train_run(const struct stn_train_config *config,
     struct comm *comm;
     enum stn_status status = comm_open(config->timeout, &comm);
     if (!status) {
-        status = train_run_on(comm, config, observer, out);
+        status = train_run_on(comm, config, observer, NULL, out);
         comm_close(comm);
     }
     return status;

@@ -7,9 +7,25 @@
 #include "comm/comm.h"
 #include "stannis/train.h"
 
+struct hypertune_report;
+
+// Whoever wants to say what a node has measured: called with its report before that is sent.
+struct train_meter {
+    void (*alter)(void *context, int node, struct hypertune_report *report);
+    void *context;
+};
+
+// `observer` and `meter` may be NULL.
 STN_MUST_CHECK enum stn_status train_run_on(struct comm *comm,
                                             const struct stn_train_config *config,
                                             const struct stn_train_observer *observer,
+                                            const struct train_meter *meter,
                                             struct stn_train_result *out);
+
+// The same for stn_tune_run.
+STN_MUST_CHECK enum stn_status train_tune_on(struct comm *comm,
+                                             const struct stn_train_config *config,
+                                             const struct stn_train_observer *observer,
+                                             struct stn_plan **out);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/atomic_file.h"
+#include "base/atomic_file.h"
 #include "train/safetensors.h"
 
 enum { PREFIX_BYTES = 8, ALIGNMENT = 8, DIGITS = 8 };

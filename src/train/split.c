@@ -98,25 +98,32 @@ enum stn_status train_splits_parse(const char *text, int nodes, int micro_batche
     return status;
 }
 
-enum stn_status train_splits_plan(const struct plan_cluster *cluster, enum stn_policy policy,
-                                  int micro_batches, struct train_splits *out)
+enum stn_status train_splits_plan(const struct plan_request *request, enum stn_policy policy,
+                                  struct train_splits *out)
 {
-    size_t nodes = (size_t)cluster->count;
-    const struct plan_request request = {
-        .cluster = *cluster, .micro_batches = micro_batches, .options = plan_policy_defaults};
+    size_t nodes = (size_t)request->cluster.count;
     const struct plan_scratch scratch = {.nodes = calloc(nodes, sizeof(*scratch.nodes)),
                                          .offers = calloc(nodes, sizeof(*scratch.offers))};
-    enum stn_status status = splits_alloc(1, cluster->count, out);
+    enum stn_status status = splits_alloc(1, request->cluster.count, out);
     if (!status && (!scratch.nodes || !scratch.offers)) {
         status = stn_fail(STN_ERR_NO_MEMORY, "no memory for a plan for %zu nodes", nodes);
     }
     if (!status) {
-        status = plan_policies[policy].split(&request, &scratch, out->values);
+        status = plan_policies[policy].split(request, &scratch, out->values);
     }
     free(scratch.offers);
     free(scratch.nodes);
     if (status) {
         train_splits_fini(out);
+    }
+    return status;
+}
+
+enum stn_status train_splits_copy(const int split[], int nodes, struct train_splits *out)
+{
+    enum stn_status status = splits_alloc(1, nodes, out);
+    if (!status) {
+        memcpy(out->values, split, (size_t)nodes * sizeof(*split));
     }
     return status;
 }

@@ -19,9 +19,11 @@ struct train_splits {
 // `micro_batches` (0: to anything, but all alike).
 STN_MUST_CHECK enum stn_status train_splits_parse(const char *text, int nodes, int micro_batches,
                                                   struct train_splits *out);
-// One split, as the policy makes it from what is known of the nodes.
-STN_MUST_CHECK enum stn_status train_splits_plan(const struct plan_cluster *cluster,
-                                                 enum stn_policy policy, int micro_batches,
+// One split, as the policy makes it.
+STN_MUST_CHECK enum stn_status train_splits_plan(const struct plan_request *request,
+                                                 enum stn_policy policy, struct train_splits *out);
+// One split that is known.
+STN_MUST_CHECK enum stn_status train_splits_copy(const int split[], int nodes,
                                                  struct train_splits *out);
 // The first node that some split gives more than its cap, or −1.
 int train_splits_over_cap(const struct train_splits *splits, const struct plan_cluster *cluster);

@@ -7,39 +7,50 @@
 #include "emulate/emulate.h"
 #include "train/trainer.h"
 
-static const double statistics_momentum = 0.1; // per step
-
 static void gradients_final(void *context, size_t from)
 {
     exchange_ready(context, from);
 }
 
-// While the last micro-batch goes backwards, finished gradients leave already.
-static enum stn_status train_micro_batch(struct trainer *t, bool last,
-                                         struct kernel_loss_totals *totals)
+static void gradients_kept(void *context, size_t from)
+{
+    exchange_keep_from(context, from);
+}
+
+// While the last micro-batch goes backwards, finished gradients leave already; of those before it they are
+// kept as long as they are in the cache.
+enum stn_status trainer_micro_batch(struct trainer *t, struct train_feed *feed,
+                                    enum trainer_sums sums, struct kernel_loss_totals *totals)
 {
     struct nn_net *net = t->engine.net;
     struct data_batch *batch;
-    enum stn_status status = train_feed_next(&t->feed, &batch);
+    enum stn_status status = train_feed_next(feed, &batch);
     if (status) {
         return status;
     }
-    if (last && t->nodes.size > 1 && t->meta.config.overlap) {
+    if (sums == TRAINER_SEND && t->nodes.size > 1 && t->meta.config.overlap) {
         nn_net_watch_gradients(net, gradients_final, t->exchange);
+    } else if (sums == TRAINER_KEEP && t->meta.config.exact) {
+        nn_net_watch_gradients(net, gradients_kept, t->exchange);
     }
     if (batch->count > 0) { // with --skip-bad all of it may have been left out
         status = nn_net_train(net, batch->images, batch->labels, batch->keys, batch->count, totals);
     }
     nn_net_watch_gradients(net, NULL, NULL);
-    if (last || t->meta.config.exact) {
+    if (sums != TRAINER_KEEP || t->meta.config.exact) {
         nn_net_collect_gradients(net); // exact sums take each micro-batch's out of the array
     }
-    if (!last) {
+    if (sums == TRAINER_KEEP) {
         exchange_keep(t->exchange);
     }
-    train_feed_release(&t->feed, batch);
+    train_feed_release(feed, batch);
     emulate_pace();
     return status;
+}
+
+static double data_seconds(const struct trainer *t)
+{
+    return (double)data_loader_stats(t->feed.loader).wait_ns * 1e-9;
 }
 
 static enum stn_status accumulate(struct trainer *t, const struct train_feed_step *step,
@@ -47,10 +58,17 @@ static enum stn_status accumulate(struct trainer *t, const struct train_feed_ste
 {
     int64_t begin = base_clock_ns();
     int micro_batches = step->share.micro_batches;
-    enum stn_status status = STN_OK;
+    if (t->vitals.is_open) {
+        train_vitals_begin(&t->vitals, data_seconds(t));
+    }
     exchange_begin(t->exchange);
+    enum stn_status status = emulate_interfere_step(t->interfere, t->meta.progress.step + 1);
     for (int k = 0; k < micro_batches && !status; k++) {
-        status = train_micro_batch(t, k == micro_batches - 1, totals);
+        status = trainer_micro_batch(t, &t->feed,
+                                     k == micro_batches - 1 ? TRAINER_SEND : TRAINER_KEEP, totals);
+    }
+    if (t->vitals.is_open) {
+        train_vitals_computed(&t->vitals, data_seconds(t));
     }
     struct stn_train_node *own = &t->own;
     own->compute_seconds += (double)(base_clock_ns() - begin) * 1e-9;
@@ -60,10 +78,43 @@ static enum stn_status accumulate(struct trainer *t, const struct train_feed_ste
     return status;
 }
 
+// Speeds are judged by full steps: what a short one has less of is not whole micro-batches.
+static struct hypertune_report measure(struct trainer *t, const struct train_feed_step *step)
+{
+    struct hypertune_report report = {.step = hypertune_no_step};
+    if (t->vitals.is_open) {
+        bool full = step->end - step->begin == t->feed.batch;
+        report = train_vitals_exchanged(&t->vitals, t->meta.progress.step + 1,
+                                        full ? step->share.micro_batches : 0);
+        if (t->meter.alter) {
+            t->meter.alter(t->meter.context, t->nodes.rank, &report);
+        }
+    }
+    return report;
+}
+
+// On node 0, between everybody's reports and the verdict.
+static enum stn_status decide(void *context, const struct train_node_report reports[],
+                              struct train_verdict *verdict)
+{
+    struct trainer *t = context;
+    const struct train_feed *feed = &t->feed;
+    int64_t end = feed->taken.step.end;
+    const struct train_adapt_moment moment = {
+        .step = t->meta.progress.step + 1,
+        .done = (end + feed->batch - 1) / feed->batch,
+        .steps = (feed->samples + feed->batch - 1) / feed->batch,
+        .left = feed->samples - end,
+        .split = train_feed_split_at(feed, t->meta.progress.step),
+    };
+    return train_adapt_step(t->adapt, &moment, reports, verdict);
+}
+
 // Gradient sums, statistics and totals of all nodes. A node that failed takes part too, so that the
 // others learn of it instead of waiting.
-static enum stn_status combine(struct trainer *t, enum stn_status own_status,
-                               struct kernel_loss_totals *totals)
+static enum stn_status combine(struct trainer *t, const struct train_feed_step *step,
+                               enum stn_status own_status, const struct kernel_loss_totals *totals,
+                               const struct train_verdict **verdict)
 {
     int64_t begin = base_clock_ns();
     comm_set_phase(t->nodes.comm, t->meta.progress.step + 1, "exchanging gradients");
@@ -71,45 +122,61 @@ static enum stn_status combine(struct trainer *t, enum stn_status own_status,
     if (status) {
         return status;
     }
-    const struct train_node_report own = {
-        .status = own_status, .stop = trainer_polls_stop(t), .totals = *totals};
-    struct train_node_report all;
-    status = train_nodes_sum(&t->nodes, &own, &all);
-    t->stop = all.stop;
-    *totals = all.totals;
+    const struct train_node_report own = {.status = own_status,
+                                          .stop = trainer_polls_stop(t),
+                                          .totals = *totals,
+                                          .micro_batches = step->share.micro_batches,
+                                          .vitals = measure(t, step)};
+    status = train_nodes_sum(&t->nodes, &own, decide, t, verdict);
     t->own.wait_seconds += (double)(base_clock_ns() - begin) * 1e-9;
     return status;
 }
 
-enum stn_status train_step(struct trainer *t, struct train_step *out)
+static void move_on(struct trainer *t, const struct train_feed_step *step,
+                    const struct train_verdict *verdict)
 {
     struct train_progress *progress = &t->meta.progress;
+    progress->samples_seen += step->end - step->begin;
+    progress->position = step->end;
+    progress->step++;
+    progress->totals.loss_sum += verdict->totals.loss_sum;
+    progress->totals.correct += verdict->totals.correct;
+    progress->totals.count += verdict->totals.count;
+    t->stop = verdict->stop;
+    if (verdict->end_epoch) {
+        trainer_end_epoch(t, verdict);
+    }
+}
+
+enum stn_status train_step(struct trainer *t, struct train_step *out)
+{
+    const struct train_progress *progress = &t->meta.progress;
     struct nn_net *net = t->engine.net;
     const struct train_feed_step step = train_feed_begin_step(&t->feed);
+    const struct train_verdict *verdict;
+    struct kernel_loss_totals own = {0};
     comm_set_phase(t->nodes.comm, progress->step + 1, "computing");
     *out =
         (struct train_step){.lr = optim_schedule_at(&t->schedule, (double)progress->samples_seen)};
 
     nn_net_begin_step(net);
-    enum stn_status status = accumulate(t, &step, &out->totals);
-    status = combine(t, status, &out->totals);
+    enum stn_status status = accumulate(t, &step, &own);
+    status = combine(t, &step, status, &own, &verdict);
     if (status) {
         return status;
+    }
+    out->totals = verdict->totals;
+    if (verdict->moved && !verdict->end_epoch) {
+        train_feed_set_split(&t->feed, verdict->split); // loaders begin at once
     }
     if (!isfinite(out->totals.loss_sum)) {
         return trainer_diverged(t, "loss", out->totals.loss_sum, progress->step + 1);
     }
     if (out->totals.count > 0) {
-        nn_net_merge_statistics(net, (double)out->totals.count, statistics_momentum);
+        nn_net_merge_statistics(net, (double)out->totals.count, trainer_statistics_momentum);
         train_engine_descend(&t->engine, &t->sgd, out->lr, out->totals.count, t->momentum);
     }
-
     out->images = (int)out->totals.count;
-    progress->samples_seen += step.end - step.begin;
-    progress->position = step.end;
-    progress->step++;
-    progress->totals.loss_sum += out->totals.loss_sum;
-    progress->totals.correct += out->totals.correct;
-    progress->totals.count += out->totals.count;
+    move_on(t, &step, verdict);
     return STN_OK;
 }

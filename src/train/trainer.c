@@ -18,55 +18,6 @@
 #include "train/memory.h"
 #include "train/micro_batch.h"
 
-// ---- settings -----------------------------------------------------------------------------------
-
-// The config with the checkpoint's settings merged in, if there is one.
-static enum stn_status settle_config(struct trainer *t, const struct stn_train_config *config)
-{
-    t->meta.config = *config;
-    if (config->resume && config->micro_batch == STN_MICRO_BATCH_AUTO) {
-        t->meta.config.micro_batch = 0; // the one that the run began with
-    }
-    t->meta.progress.best_accuracy = -1.0;
-    char *path;
-    enum stn_status status = train_nodes_share_file(&t->nodes, config->resume, &path);
-    if (status) {
-        return status;
-    }
-    if (path) {
-        status = checkpoint_open(path, &t->resumed);
-        if (!status) {
-            status = checkpoint_merge_config(t->resumed, &t->meta.config);
-        }
-        if (!status) {
-            t->meta.progress = checkpoint_meta(t->resumed)->progress;
-        }
-        free(path);
-    }
-    return status ? status : train_config_check(&t->meta.config);
-}
-
-// The split may say the batch, the batch the micro-batch.
-static enum stn_status resolve_sizes(struct trainer *t, const struct stn_model_info *model)
-{
-    struct stn_train_config *config = &t->meta.config;
-    config->data.image_size = stn_dataset_info(t->sets.public_set)->image_size;
-    if (config->micro_batch == 0) {
-        bool small = config->batch > 0 && config->batch < model->default_micro_batch;
-        config->micro_batch = small ? config->batch : model->default_micro_batch;
-    }
-    int micro_batches = (config->batch + config->micro_batch - 1) / config->micro_batch;
-    if (!config->split) {
-        return STN_OK;
-    }
-    enum stn_status status =
-        train_splits_parse(config->split, t->nodes.size, micro_batches, &t->splits);
-    if (!status && config->batch == 0) {
-        config->batch = train_splits_sum(&t->splits) * config->micro_batch;
-    }
-    return status;
-}
-
 // ---- data ---------------------------------------------------------------------------------------
 
 static enum stn_status check_same_data(const struct trainer *t)
@@ -149,32 +100,35 @@ static void name_sources(const struct trainer *t, enum stn_split split, bool shu
     }
 }
 
-static enum stn_status open_feeds(struct trainer *t)
+struct train_feed_config trainer_feed_config(const struct trainer *t, enum stn_split split)
 {
     const struct stn_train_config *config = &t->meta.config;
-    t->loader_threads = train_loader_threads(config->loader_threads, t->engine.threads);
+    bool training = split == STN_SPLIT_TRAIN;
     struct train_feed_config feed = {
-        .loader = {.split = STN_SPLIT_TRAIN,
-                   .augment = (enum data_augment)config->augment,
+        .loader = {.split = split,
+                   .augment = training ? (enum data_augment)config->augment : DATA_AUGMENT_NONE,
                    .micro_batch = config->micro_batch,
                    .threads = t->loader_threads,
                    .skip_bad = config->skip_bad},
         .batch = config->batch,
         .nodes = t->nodes.size,
         .rank = t->nodes.rank,
-        .counts = t->sets.counts[STN_SPLIT_TRAIN],
+        .counts = t->sets.counts[split],
         .split = t->splits.values,
         .split_count = t->splits.count,
     };
-    name_sources(t, STN_SPLIT_TRAIN, true, feed.loader.sources);
+    name_sources(t, split, training, feed.loader.sources);
+    return feed;
+}
+
+static enum stn_status open_feeds(struct trainer *t)
+{
+    struct train_feed_config feed = trainer_feed_config(t, STN_SPLIT_TRAIN);
     enum stn_status status = train_feed_open(&feed, &t->feed);
     if (status || train_sets_total(&t->sets, &t->nodes, STN_SPLIT_VAL) == 0) {
         return status;
     }
-    feed.loader.split = STN_SPLIT_VAL;
-    feed.loader.augment = DATA_AUGMENT_NONE;
-    feed.counts = t->sets.counts[STN_SPLIT_VAL];
-    name_sources(t, STN_SPLIT_VAL, false, feed.loader.sources);
+    feed = trainer_feed_config(t, STN_SPLIT_VAL);
     return train_feed_open(&feed, &t->validation);
 }
 
@@ -223,11 +177,19 @@ static enum stn_status open_net(struct trainer *t, const struct stn_model_info *
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for the optimizer's state of %s",
                         model->name);
     }
+    t->loader_threads = train_loader_threads(config->loader_threads, t->engine.threads);
+    return trainer_set_weights(t);
+}
+
+enum stn_status trainer_set_weights(struct trainer *t)
+{
+    struct nn_net *net = t->engine.net;
     if (t->resumed) {
-        return checkpoint_load(t->resumed, t->engine.net, t->momentum);
+        return checkpoint_load(t->resumed, net, t->momentum);
     }
-    nn_net_init(t->engine.net, config->seed);
-    nn_net_weights_changed(t->engine.net);
+    memset(t->momentum, 0, nn_net_parameter_count(net) * sizeof(float));
+    nn_net_init(net, t->meta.config.seed);
+    nn_net_weights_changed(net);
     return STN_OK;
 }
 
@@ -271,8 +233,18 @@ static void plan_run(struct trainer *t)
     t->sgd = (struct optim_sgd){.momentum = (float)config->momentum,
                                 .weight_decay = (float)config->weight_decay,
                                 .nesterov = config->nesterov};
-    int64_t epoch_steps = (t->meta.train_samples + config->batch - 1) / config->batch;
-    t->steps_total = epoch_steps * config->epochs;
+    trainer_count_steps(t);
+}
+
+void trainer_count_steps(struct trainer *t)
+{
+    const struct stn_train_config *config = &t->meta.config;
+    const struct train_progress *progress = &t->meta.progress;
+    int64_t batch = config->batch, samples = t->meta.train_samples;
+    int64_t epoch_steps = (samples + batch - 1) / batch;
+    int64_t of_this_epoch = (progress->position + batch - 1) / batch;
+    t->steps_total =
+        progress->step + epoch_steps * (config->epochs - progress->epoch) - of_this_epoch;
     if (config->steps > 0 && config->steps < t->steps_total) {
         t->steps_total = config->steps;
     }
@@ -338,21 +310,36 @@ static enum stn_status open_engine(struct trainer *t, const struct stn_model_inf
 {
     const struct stn_model_shape shape = {stn_dataset_info(t->sets.public_set)->image_size,
                                           t->meta.channels, t->meta.classes};
-    enum stn_status status = train_micro_batch_settle(&t->meta.config, shape, t->nodes.size);
+    enum stn_status status = train_nodes_agree(&t->nodes, trainer_open_plan(t));
     if (!status) {
-        status = resolve_sizes(t, model);
+        status = train_micro_batch_settle(&t->meta.config, shape, own_threads(t), &t->nodes);
     }
     if (!status) {
-        plan_run(t);
+        status = trainer_resolve_sizes(t, model);
+    }
+    if (!status) {
         status = open_net(t, model);
     }
     return train_nodes_agree(&t->nodes, status);
 }
 
-static enum stn_status open_all(struct trainer *t, const struct stn_train_config *config)
+// Who computes what; from here on all is known. The tuner leaves weights as they come.
+static enum stn_status open_split(struct trainer *t, const struct stn_train_observer *observer)
+{
+    enum stn_status status = trainer_settle_split(t, observer);
+    if (!status) {
+        plan_run(t);
+        status = trainer_set_weights(t);
+    }
+    status = train_nodes_agree(&t->nodes, status);
+    return status ? status : spread_weights(t);
+}
+
+static enum stn_status open_all(struct trainer *t, const struct stn_train_config *config,
+                                const struct stn_train_observer *observer)
 {
     const struct stn_model_info *model = NULL;
-    enum stn_status status = settle_config(t, config);
+    enum stn_status status = trainer_settle_config(t, config);
     if (!status) {
         status = train_find_model(t->meta.config.net, &model);
     }
@@ -367,37 +354,48 @@ static enum stn_status open_all(struct trainer *t, const struct stn_train_config
         status = trainer_check_identity(t);
     }
     if (!status) {
-        status = train_nodes_agree(&t->nodes, trainer_open_exchange(t));
-    }
-    if (!status) {
-        status = spread_weights(t);
-    }
-    if (!status) {
-        status = open_feeds(t);
+        status = trainer_open_exchange(t);
         if (!status && t->nodes.rank == 0) {
             status = open_output(t);
         }
+        if (!status) {
+            status = emulate_interfere_open(t->meta.config.interfere, &t->nodes.cluster,
+                                            t->nodes.rank, &t->interfere);
+        }
         status = train_nodes_agree(&t->nodes, status);
+    }
+    if (!status) {
+        status = open_split(t, observer);
+    }
+    if (!status) {
+        status = train_nodes_agree(&t->nodes, open_feeds(t));
+    }
+    if (!status) {
+        status = train_nodes_agree(&t->nodes, trainer_open_adapt(t));
     }
     return status ? status : trainer_gather_nodes(t);
 }
 
 enum stn_status trainer_open(struct comm *comm, const struct stn_train_config *config,
-                             struct trainer *out)
+                             const struct stn_train_observer *observer, struct trainer *out)
 {
     *out = (struct trainer){0};
     enum stn_status status = train_nodes_open(comm, config, &out->nodes);
-    return status ? status : open_all(out, config);
+    return status ? status : open_all(out, config, observer);
 }
 
 void trainer_close(struct trainer *t)
 {
+    emulate_interfere_close(t->interfere);
     free(t->best_path);
     free(t->last_path);
     train_feed_close(&t->validation);
     train_feed_close(&t->feed);
     exchange_destroy(t->exchange);
+    train_adapt_destroy(t->adapt);
+    train_vitals_close(&t->vitals);
     free(t->all);
+    stn_plan_destroy(t->plan);
     train_splits_fini(&t->splits);
     train_profile_fini(&t->profile);
     if (t->momentum) {

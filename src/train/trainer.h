@@ -4,17 +4,22 @@
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
 
+#include "emulate/interfere.h"
 #include "exchange/exchange.h"
 #include "optim/schedule.h"
 #include "optim/sgd.h"
 #include "stannis/train.h"
+#include "train/adapt.h"
 #include "train/checkpoint.h"
 #include "train/engine.h"
 #include "train/feed.h"
 #include "train/nodes.h"
+#include "train/plan.h"
 #include "train/profile.h"
+#include "train/run.h"
 #include "train/sets.h"
 #include "train/split.h"
+#include "train/vitals.h"
 
 struct trainer {
     struct train_nodes nodes;
@@ -29,7 +34,12 @@ struct trainer {
     float *momentum; // [parameters]
     struct train_profile profile;
     struct train_splits splits;
+    struct stn_plan *plan; // on node 0: what was planned from measurements; NULL: nothing was
     struct exchange *exchange;
+    struct train_vitals vitals; // with several nodes
+    struct train_adapt *adapt;  // on the first of several nodes
+    struct train_meter meter;
+    struct emulate_interfere *interfere;      // NULL: nothing is to disturb the run
     struct stn_train_node own;                // what this node did
     struct stn_train_node *all;               // [nodes]
     bool stop;                                // somebody asked to stop, and all nodes know
@@ -37,11 +47,15 @@ struct trainer {
                                               // all nodes but the first
     int loader_threads;
     int64_t steps_total; // of the whole run
+    int64_t lost;        // samples of epochs that ended early
 };
 
-// Every node of `comm` opens its own. It is to be closed whatever happens.
-STN_MUST_CHECK enum stn_status
-trainer_open(struct comm *comm, const struct stn_train_config *config, struct trainer *out);
+// Every node of `comm` opens its own. It is to be closed whatever happens. The observer, which may be
+// NULL, is told of tuning.
+STN_MUST_CHECK enum stn_status trainer_open(struct comm *comm,
+                                            const struct stn_train_config *config,
+                                            const struct stn_train_observer *observer,
+                                            struct trainer *out);
 // A zeroed or half-opened trainer may be closed too.
 void trainer_close(struct trainer *t);
 
@@ -56,10 +70,51 @@ struct train_step {
 // step.
 STN_MUST_CHECK enum stn_status train_step(struct trainer *t, struct train_step *out);
 
-// Parts of opening that need all nodes (trainer_nodes.c): refuses nodes that are not alike; settles
-// the split and who adds up which gradients.
+// What becomes of a micro-batch's gradients.
+enum trainer_sums {
+    TRAINER_KEEP,  // kept for those of the step's other micro-batches
+    TRAINER_LEAVE, // the step's last: they stay in the net's array
+    TRAINER_SEND,  // the same, and parts leave for the other nodes while it goes backwards
+};
+// The next micro-batch of a feed whose step has begun, forwards and backwards.
+STN_MUST_CHECK enum stn_status trainer_micro_batch(struct trainer *t, struct train_feed *feed,
+                                                   enum trainer_sums sums,
+                                                   struct kernel_loss_totals *totals);
+static const double trainer_statistics_momentum = 0.1; // per step
+
+// Parts of opening that need all nodes (trainer_nodes.c): refuses nodes that are not alike; learns what
+// nodes there are and settles who adds up which gradients; settles the batch and who computes what of
+// it.
 STN_MUST_CHECK enum stn_status trainer_check_identity(struct trainer *t);
 STN_MUST_CHECK enum stn_status trainer_open_exchange(struct trainer *t);
+STN_MUST_CHECK enum stn_status trainer_settle_split(struct trainer *t,
+                                                    const struct stn_train_observer *observer);
+// Measures the nodes with steps of this trainer, whose weights are anything afterwards
+// (trainer_tune.c). Fills t->profile's measurements, alike on all nodes.
+STN_MUST_CHECK enum stn_status trainer_tune(struct trainer *t,
+                                            const struct stn_train_observer *observer);
+// Initial weights, or the checkpoint's, and the optimizer's state.
+STN_MUST_CHECK enum stn_status trainer_set_weights(struct trainer *t);
+
+// Parts of opening that settle settings (trainer_settings.c). The config with the checkpoint's merged in, if
+// there is one; what a plan says of micro-batch, batch and policy where the user does not; the batch that
+// a split says, the micro-batch that the batch says.
+STN_MUST_CHECK enum stn_status trainer_settle_config(struct trainer *t,
+                                                     const struct stn_train_config *config);
+STN_MUST_CHECK enum stn_status trainer_open_plan(struct trainer *t);
+STN_MUST_CHECK enum stn_status trainer_resolve_sizes(struct trainer *t,
+                                                     const struct stn_model_info *model);
+
+// How this node reads a split of the data, for feeds of its own.
+struct train_feed_config trainer_feed_config(const struct trainer *t, enum stn_split split);
+struct train_subject trainer_subject(const struct trainer *t);
+
+// Who moves work, once the split and the feeds are there.
+STN_MUST_CHECK enum stn_status trainer_open_adapt(struct trainer *t);
+// Ends the epoch and goes on with another batch, as the verdict says.
+void trainer_end_epoch(struct trainer *t, const struct train_verdict *verdict);
+// Steps to the end of the run, from the progress and the batch.
+void trainer_count_steps(struct trainer *t);
 
 // What it keeps for each parameter beside the net.
 size_t trainer_state_bytes(const struct trainer *t);

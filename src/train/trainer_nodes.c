@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A trainer among others: being alike, who computes and reduces how much, and what each node did.
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "base/cpu.h"
+#include "base/random.h"
 #include "emulate/emulate.h"
+#include "stannis/log.h"
 #include "train/identity.h"
+#include "train/memory.h"
 #include "train/trainer.h"
 
 static double own_cpus(const struct trainer *t)
@@ -23,16 +29,107 @@ enum stn_status trainer_check_identity(struct trainer *t)
     return status ? status : train_nodes_compare(&t->nodes, &own);
 }
 
-// The split that was asked for, if no node's max_batch speaks against it, or the policy's.
-static enum stn_status settle_split(struct trainer *t, const double *cpus, int micro_batches)
+// ---- who there is -------------------------------------------------------------------------------
+
+// The same for all processes under one kernel, whatever their containers are called.
+static uint64_t own_machine(void)
+{
+    char id[64] = "";
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (!file || !fgets(id, sizeof(id), file)) {
+        gethostname(id, sizeof(id) - 1);
+    }
+    if (file) {
+        fclose(file);
+    }
+    uint64_t hash = 0;
+    for (const char *c = id; *c; c++) {
+        hash = base_key(hash, (uint64_t)(unsigned char)*c);
+    }
+    return hash;
+}
+
+static struct train_node_profile own_profile(const struct trainer *t)
+{
+    const struct stn_train_config *config = &t->meta.config;
+    size_t limit = config->memory ? config->memory : train_nodes_own(&t->nodes)->memory;
+    return (struct train_node_profile){
+        .threads = t->engine.threads,
+        .cpus = own_cpus(t),
+        .machine = own_machine(),
+        .machine_cpus = t->engine.cpu.affinity,
+        .memory_needed = train_memory_needed(t->engine.net, trainer_state_bytes(t)),
+        .memory_limit = limit ? limit : base_memory_limit(),
+    };
+}
+
+// A node with a fraction of a core waits for its next time slice at every message of a bucket that it
+// owns, and everybody with it: docs/decisions/0007 has figures.
+static void leave_reducing_to_the_fast(const struct train_profile *profile, double *weights)
+{
+    double most = 0.0;
+    for (int i = 0; i < profile->cluster.count; i++) {
+        most = profile->about[i].cpus > most ? profile->about[i].cpus : most;
+    }
+    for (int i = 0; i < profile->cluster.count; i++) {
+        double cpus = profile->about[i].cpus;
+        weights[i] = 2.0 * cpus < most ? 0.0 : cpus;
+    }
+}
+
+static enum stn_status create_exchange(struct trainer *t, double *weights)
+{
+    struct nn_net *net = t->engine.net;
+    leave_reducing_to_the_fast(&t->profile, weights);
+    const struct exchange_config config = {
+        .comm = t->nodes.comm,
+        .gradients = nn_net_gradient_sums(net),
+        .gradient_count = nn_net_parameter_count(net),
+        .statistics = nn_net_buffer_sums(net),
+        .statistic_count = nn_net_buffer_count(net),
+        .exact = t->meta.config.exact,
+        .threads = t->engine.threads,
+        .wire = t->meta.config.wire == STN_WIRE_FP16 ? EXCHANGE_FP16 : EXCHANGE_FP32,
+        .weights = weights,
+    };
+    return exchange_create(&config, &t->exchange);
+}
+
+// Everybody's CPUs are known to everybody: who adds up what follows from them.
+enum stn_status trainer_open_exchange(struct trainer *t)
+{
+    size_t nodes = (size_t)t->nodes.size;
+    const struct train_node_profile own = own_profile(t);
+    double *weights = calloc(nodes, sizeof(*weights));
+    t->all = calloc(nodes, sizeof(*t->all));
+    enum stn_status status =
+        weights && t->all ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory for %zu nodes", nodes);
+    if (!status) {
+        status = train_profile_create(&t->nodes.cluster, t->meta.config.micro_batch, &t->profile);
+    }
+    status = train_nodes_agree(&t->nodes, status);
+    if (!status) {
+        status = comm_all_gather(t->nodes.comm, COMM_CONTROL, &own, sizeof(own), t->profile.about);
+    }
+    if (!status) {
+        status = create_exchange(t, weights);
+    }
+    t->own.threads = own.threads;
+    t->own.cpus = own.cpus;
+    free(weights);
+    return status;
+}
+
+// ---- who computes what --------------------------------------------------------------------------
+
+// A split that the user gave, if no node's max_batch speaks against it.
+static enum stn_status check_given(struct trainer *t)
 {
     const struct stn_train_config *config = &t->meta.config;
     const struct cluster *cluster = &t->nodes.cluster;
-    enum stn_status status =
-        train_profile_guess(cluster, cpus, config->micro_batch, micro_batches, &t->profile);
-    if (!status && !t->splits.values) {
-        status = train_splits_plan(&t->profile.cluster, config->policy, micro_batches, &t->splits);
-    }
+    int micro_batches = (config->batch + config->micro_batch - 1) / config->micro_batch;
+    train_profile_guess(&t->profile);
+    enum stn_status status = train_profile_cap(&t->profile, cluster, micro_batches);
     int over = status ? -1 : train_splits_over_cap(&t->splits, &t->profile.cluster);
     if (over >= 0) {
         status = stn_fail(STN_ERR_INVALID,
@@ -42,55 +139,162 @@ static enum stn_status settle_split(struct trainer *t, const double *cpus, int m
     return status;
 }
 
-// A node with a fraction of a core waits for its next time slice at every message of a bucket that it
-// owns, and everybody with it: docs/decisions/0007 has figures.
-static void leave_reducing_to_the_fast(double *cpus, int nodes)
+// The plan's own split where it was made for this batch and policy, else one from its speeds.
+static enum stn_status split_by_plan(struct trainer *t, int *batch)
 {
-    double most = 0.0;
-    for (int i = 0; i < nodes; i++) {
-        most = cpus[i] > most ? cpus[i] : most;
+    const struct stn_train_config *config = &t->meta.config;
+    const struct stn_plan *plan = t->plan;
+    const struct train_subject subject = trainer_subject(t);
+    train_plan_take(plan, &t->profile);
+    train_profile_use_measured(&t->profile);
+    enum stn_status status = train_plan_split(&subject, &t->profile, batch, &t->splits);
+    if (!status && plan->batch == config->batch && plan->policy == config->policy) {
+        for (int i = 0; i < plan->nodes; i++) {
+            t->splits.values[i] = plan->node[i].micro_batches;
+        }
+        int over = train_splits_over_cap(&t->splits, &t->profile.cluster);
+        if (over >= 0) {
+            status = stn_fail(STN_ERR_INVALID,
+                              "--plan %s: gives node %s more than its max_batch; tune again",
+                              config->plan, t->nodes.cluster.nodes[over].name);
+        }
     }
-    for (int i = 0; i < nodes; i++) {
-        cpus[i] = 2.0 * cpus[i] < most ? 0.0 : cpus[i];
+    return status;
+}
+
+// Node 0's numbers become everybody's: unlike CPUs may round unlike.
+static enum stn_status spread_split(struct trainer *t, enum stn_status status, int *batch)
+{
+    size_t bytes = (size_t)t->nodes.size * sizeof(*t->splits.values);
+    status = train_nodes_agree(&t->nodes, status);
+    if (!status && t->nodes.size > 1) {
+        status = comm_broadcast(t->nodes.comm, COMM_CONTROL, 0, batch, sizeof(*batch));
+    }
+    if (!status && t->nodes.size > 1) {
+        status = comm_broadcast(t->nodes.comm, COMM_CONTROL, 0, t->splits.values, bytes);
+    }
+    return status;
+}
+
+// Where the batch was the tuner's to choose, the learning rate goes with it.
+static void adopt_batch(struct trainer *t, int batch)
+{
+    struct stn_train_config *config = &t->meta.config;
+    if (config->batch == STN_BATCH_AUTO) {
+        double lr = config->lr * batch / STN_BATCH_USUAL;
+        if (t->nodes.rank == 0) {
+            stn_log(STN_LOG_INFO, "a batch of %d; with it the learning rate is %.4g (%g for %d)",
+                    batch, lr, config->lr, STN_BATCH_USUAL);
+        }
+        config->lr = lr;
+    }
+    config->batch = batch;
+}
+
+// Node 0's plan, from measurements, for people.
+static enum stn_status tell_plan(struct trainer *t, const struct stn_train_observer *observer)
+{
+    struct stn_plan *plan = NULL;
+    const struct train_subject subject = trainer_subject(t);
+    enum stn_status status = STN_OK;
+    if (t->profile.measured && t->nodes.rank == 0) {
+        status = train_plan_describe(&subject, &t->profile, t->meta.config.batch, t->splits.values,
+                                     &plan);
+    }
+    stn_plan_destroy(t->plan);
+    t->plan = plan;
+    if (plan && observer && observer->tuned) {
+        observer->tuned(observer->context, plan);
+    }
+    return status;
+}
+
+static bool tunes(const struct trainer *t)
+{
+    const struct stn_train_config *config = &t->meta.config;
+    return config->tune == STN_TUNE_ALWAYS ||
+           (config->tune == STN_TUNE_SEVERAL &&
+            (t->nodes.size > 1 || config->batch == STN_BATCH_AUTO));
+}
+
+enum stn_status trainer_settle_split(struct trainer *t, const struct stn_train_observer *observer)
+{
+    if (t->splits.values) {
+        return check_given(t);
+    }
+    int batch = t->meta.config.batch;
+    enum stn_status status = STN_OK;
+    if (t->plan) {
+        status = split_by_plan(t, &batch);
+    } else {
+        const struct train_subject subject = trainer_subject(t);
+        status = tunes(t) ? trainer_tune(t, observer) : STN_OK;
+        if (!status && !t->profile.measured) {
+            train_profile_guess(&t->profile);
+        }
+        if (!status) {
+            status = train_plan_split(&subject, &t->profile, &batch, &t->splits);
+        }
+    }
+    status = spread_split(t, status, &batch);
+    if (!status) {
+        adopt_batch(t, batch);
+        status = tell_plan(t, observer);
+    }
+    return status;
+}
+
+// Private data bind micro-batches to their node.
+static void find_floors(const struct trainer *t, int *floors)
+{
+    int batch = t->meta.config.batch;
+    int64_t steps = (t->feed.samples + batch - 1) / batch;
+    for (int i = 0; i < t->nodes.size; i++) {
+        floors[i] = plan_node_floor(t->sets.counts[STN_SPLIT_TRAIN][1 + i], steps,
+                                    t->meta.config.micro_batch);
     }
 }
 
-// Everybody's CPUs are known to everybody: the split and who adds up what follow from them.
-enum stn_status trainer_open_exchange(struct trainer *t)
+enum stn_status trainer_open_adapt(struct trainer *t)
 {
-    struct nn_net *net = t->engine.net;
-    int nodes = t->nodes.size, micro_batch = t->meta.config.micro_batch;
-    int micro_batches = (t->meta.config.batch + micro_batch - 1) / micro_batch;
-    double cpus = own_cpus(t), *weights = calloc((size_t)nodes, sizeof(*weights));
-    t->all = calloc((size_t)nodes, sizeof(*t->all));
-    enum stn_status status =
-        weights && t->all ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", nodes);
-    status = train_nodes_agree(&t->nodes, status);
-    if (!status) {
-        status = comm_all_gather(t->nodes.comm, COMM_CONTROL, &cpus, sizeof(cpus), weights);
+    const struct stn_train_config *config = &t->meta.config;
+    if (t->nodes.size == 1) {
+        return STN_OK;
     }
-    if (!status) {
-        status = settle_split(t, weights, micro_batches);
+    train_vitals_open(&t->vitals);
+    if (t->nodes.rank > 0) {
+        return STN_OK;
     }
-    if (!status) {
-        leave_reducing_to_the_fast(weights, nodes);
-        const struct exchange_config config = {
-            .comm = t->nodes.comm,
-            .gradients = nn_net_gradient_sums(net),
-            .gradient_count = nn_net_parameter_count(net),
-            .statistics = nn_net_buffer_sums(net),
-            .statistic_count = nn_net_buffer_count(net),
-            .exact = t->meta.config.exact,
-            .threads = t->engine.threads,
-            .wire = t->meta.config.wire == STN_WIRE_FP16 ? EXCHANGE_FP16 : EXCHANGE_FP32,
-            .weights = weights,
-        };
-        status = exchange_create(&config, &t->exchange);
+    int *floors = calloc((size_t)t->nodes.size, sizeof(*floors));
+    if (!floors) {
+        return stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", t->nodes.size);
     }
-    t->own.threads = t->engine.threads;
-    t->own.cpus = cpus;
-    free(weights);
+    find_floors(t, floors);
+    const struct train_adapt_config adapt = {
+        .profile = &t->profile,
+        .first = train_feed_split_at(&t->feed, t->meta.progress.step),
+        .floors = floors,
+        .policy = config->policy,
+        .fixed = config->split != NULL,
+        .options = config->adapt,
+        .lr = config->lr,
+    };
+    enum stn_status status = train_adapt_create(&adapt, &t->adapt);
+    free(floors);
     return status;
+}
+
+void trainer_end_epoch(struct trainer *t, const struct train_verdict *verdict)
+{
+    struct train_progress *progress = &t->meta.progress;
+    int64_t lost = t->feed.samples - progress->position;
+    t->lost += lost;
+    progress->samples_seen += lost; // schedules go on as if they had been
+    progress->position = t->feed.samples;
+    t->meta.config.batch = verdict->batch;
+    t->meta.config.lr = t->schedule.base = verdict->lr;
+    train_feed_rebatch(&t->feed, verdict->split, verdict->batch, progress->epoch + 1);
+    trainer_count_steps(t);
 }
 
 enum stn_status trainer_gather_nodes(struct trainer *t)
@@ -102,13 +306,15 @@ enum stn_status trainer_gather_nodes(struct trainer *t)
     struct exchange_stats exchange = exchange_stats(t->exchange);
     t->own.exchange_seconds = exchange.busy_seconds;
     t->own.exposed_seconds = exchange.exposed_seconds;
+    t->own.exposed_median_seconds = exchange.exposed_median_seconds;
+    t->own.exposed_p90_seconds = exchange.exposed_p90_seconds;
     t->own.skipped = data_loader_stats(t->feed.loader).skipped;
     if (t->validation.loader) {
         t->own.skipped += data_loader_stats(t->validation.loader).skipped;
     }
     enum stn_status status =
         comm_gather(t->nodes.comm, COMM_CONTROL, 0, &t->own, sizeof(t->own), t->all);
-    const int *split = train_splits_at(&t->splits, t->meta.progress.step);
+    const int *split = train_feed_split_at(&t->feed, t->meta.progress.step);
     for (int i = 0; i < t->nodes.size; i++) {
         t->all[i].name = t->nodes.cluster.nodes[i].name; // a pointer of that node's otherwise
         t->all[i].micro_batches = split[i];

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cgroup_meter.h"
 #include "base/cpu.h"
 #include "cmocka_all.h"
 
@@ -159,6 +160,58 @@ static void this_machine_has_a_cpu_and_memory(void **state)
     assert_true(base_memory_peak() > (size_t)1 << 16);
 }
 
+static void assert_usage(const struct base_cgroup_meter *meter, double throttled_s, double cpu_s)
+{
+    struct base_cgroup_usage usage = base_cgroup_meter_read(meter);
+    assert_true(fabs(usage.throttled_s - throttled_s) < 1e-9);
+    assert_true(fabs(usage.cpu_s - cpu_s) < 1e-9);
+}
+
+static void a_v2_group_tells_its_usage(void **state)
+{
+    (void)state;
+    struct base_cgroup_meter meter;
+    put("proc/self/mountinfo", V2_MOUNT);
+    put("proc/self/cgroup", "0::/a\n");
+    put("sys/fs/cgroup/a/cpu.stat",
+        "usage_usec 2500000\nuser_usec 1\nsystem_usec 2\nnr_periods 9\nnr_throttled 4\n"
+        "throttled_usec 750000\n");
+    base_cgroup_meter_open(root, &meter);
+    assert_usage(&meter, 0.75, 2.5);
+    put("sys/fs/cgroup/a/cpu.stat", "usage_usec 3000000\nthrottled_usec 800000\n");
+    assert_usage(&meter, 0.8, 3.0); // the same file, read again
+    base_cgroup_meter_close(&meter);
+    assert_usage(&meter, 0, 0);
+}
+
+// Where nobody keeps account, each period that ended throttled has used its quota.
+static void a_v1_group_tells_its_usage(void **state)
+{
+    (void)state;
+    struct base_cgroup_meter meter;
+    put("proc/self/mountinfo", "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n");
+    put("proc/self/cgroup", "2:cpu:/n\n");
+    put("sys/fs/cgroup/cpu/n/cpu.cfs_quota_us", "5000\n");
+    put("sys/fs/cgroup/cpu/n/cpu.stat",
+        "nr_periods 100\nnr_throttled 40\nthrottled_time 1500000000\n");
+    base_cgroup_meter_open(root, &meter);
+    assert_usage(&meter, 1.5, 0.2);
+    base_cgroup_meter_close(&meter);
+    put("sys/fs/cgroup/cpu/n/cpuacct.usage", "700000000\n");
+    base_cgroup_meter_open(root, &meter);
+    assert_usage(&meter, 1.5, 0.7);
+    base_cgroup_meter_close(&meter);
+}
+
+static void no_group_tells_nothing(void **state)
+{
+    (void)state;
+    struct base_cgroup_meter meter;
+    base_cgroup_meter_open(root, &meter);
+    assert_usage(&meter, 0, 0);
+    base_cgroup_meter_close(&meter);
+}
+
 #define TREE_TEST(f) cmocka_unit_test_setup_teardown(f, make_tree, remove_tree)
 
 int main(void)
@@ -170,6 +223,9 @@ int main(void)
         TREE_TEST(v1_reads_each_controller_in_its_tree),
         TREE_TEST(a_container_sees_its_group_as_the_root),
         TREE_TEST(garbage_is_no_limit),
+        TREE_TEST(a_v2_group_tells_its_usage),
+        TREE_TEST(a_v1_group_tells_its_usage),
+        TREE_TEST(no_group_tells_nothing),
         cmocka_unit_test(threads_follow_affinity_and_quota),
         cmocka_unit_test(this_machine_has_a_cpu_and_memory),
     };

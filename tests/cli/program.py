@@ -9,6 +9,7 @@ import signal
 import struct
 import subprocess
 import tempfile
+import time
 import unittest
 import zlib
 
@@ -51,6 +52,16 @@ class ProgramTest(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="stannis-cli-"))
         self.addCleanup(shutil.rmtree, self.folder)
+
+    def wait_until(self, condition, what):
+        """Polls, since what is waited for is another process's doing."""
+        end = time.monotonic() + 120
+        while time.monotonic() < end:
+            result = condition()
+            if result:
+                return result
+            time.sleep(0.02)
+        self.fail(f"{what} did not happen")
 
     def environment(self, **changes):
         env = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "LC_ALL")}

@@ -8,12 +8,11 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 import unittest
 
 from program import SMALL, STANNIS, ProgramTest, png, tensors
 
-EMULATE = ["--emulate", "host=0.5,csd*2=0.25"]
+EMULATE = ["--emulate", "host=0.5,csd*2=0.25", "--no-tune"]  # test_tune.py tunes
 MPIRUN = ["mpirun", "-q", "--oversubscribe", "--bind-to", "none", "--mca", "btl", "vader,self"] + (
     ["--allow-run-as-root"] if os.geteuid() == 0 else [])
 
@@ -41,16 +40,6 @@ def rank_of(pid):
 class ClusterTest(ProgramTest):
     def environment(self, **changes):
         return super().environment(ASAN_OPTIONS="detect_leaks=0", **changes)  # Open MPI leaks at its end
-
-    def wait_until(self, condition, what):
-        """Polls, since what is waited for is another process's doing."""
-        end = time.monotonic() + 120
-        while time.monotonic() < end:
-            result = condition()
-            if result:
-                return result
-            time.sleep(0.02)
-        self.fail(f"{what} did not happen")
 
     def test_emulated_nodes_train(self):
         done = self.succeed("train", *SMALL, *EMULATE, "--epochs", "2", "--out", "out")

@@ -217,6 +217,61 @@ static void test_skip_bad_counts_and_closes_ranks(void **state)
     stn_dataset_close(dataset);
 }
 
+static uint64_t batch_digest(const struct data_batch *batch)
+{
+    uint64_t h = hash(1, batch->images, MICRO_BATCH * 3 * SIZE * SIZE * sizeof(float));
+    h = hash(h, batch->labels, (size_t)batch->count * sizeof(*batch->labels));
+    return hash(h, batch->keys, (size_t)batch->count * sizeof(*batch->keys));
+}
+
+// Takes one batch, which must be the one at `position`, as a loader that is asked for nothing else
+// makes it.
+static void take_and_compare(struct data_loader *loader, struct data_loader *other,
+                             uint64_t position)
+{
+    struct data_batch *batch, *expected;
+    assert_int_equal(data_loader_next(loader, &batch), STN_OK);
+    assert_int_equal(batch->request.part[DATA_PUBLIC].position, position);
+    assert_true(data_loader_request(other, request(0, position, MICRO_BATCH)));
+    assert_int_equal(data_loader_next(other, &expected), STN_OK);
+    assert_true(batch_digest(batch) == batch_digest(expected));
+    data_loader_release(loader, batch);
+    data_loader_release(other, expected);
+}
+
+// Asked for again after a cancel, shifted, so that some batches are kept and others are not.
+static void test_batches_kept_over_a_cancel_are_right(void **state)
+{
+    (void)state;
+    struct stn_dataset *dataset = support_open("synthetic:200", SIZE);
+    for (int threads = 1; threads <= 3; threads++) {
+        struct data_loader *loader = create(dataset, threads, false);
+        struct data_loader *other = create(dataset, 1, false);
+        for (int round = 0; round < 60; round++) {
+            uint64_t from = (uint64_t)(round * 7 % 11), shift = (uint64_t)(round % 5);
+            for (uint64_t k = 0; k < DEPTH; k++) {
+                assert_true(
+                    data_loader_request(loader, request(0, (from + k) * MICRO_BATCH, MICRO_BATCH)));
+            }
+            if (round % 2) {
+                take_and_compare(loader, other, from * MICRO_BATCH);
+            }
+            data_loader_cancel(loader);
+            from = from + 2 - shift % 4 + (from == 0 && shift % 4 == 3);
+            for (uint64_t k = 0; k < DEPTH; k++) {
+                assert_true(
+                    data_loader_request(loader, request(0, (from + k) * MICRO_BATCH, MICRO_BATCH)));
+            }
+            for (uint64_t k = 0; k < DEPTH; k++) {
+                take_and_compare(loader, other, (from + k) * MICRO_BATCH);
+            }
+        }
+        data_loader_destroy(other);
+        data_loader_destroy(loader);
+    }
+    stn_dataset_close(dataset);
+}
+
 static void test_cancel_and_destroy_with_work_in_flight(void **state)
 {
     (void)state;
@@ -284,6 +339,7 @@ int main(void)
         TEST(test_depth_limits_requests),
         TEST(test_bad_sample_fails_its_batch_alone),
         TEST(test_skip_bad_counts_and_closes_ranks),
+        TEST(test_batches_kept_over_a_cancel_are_right),
         TEST(test_cancel_and_destroy_with_work_in_flight),
         TEST(test_refuses_senseless_configurations),
     };

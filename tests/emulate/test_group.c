@@ -99,6 +99,8 @@ static void v1_groups_are_below_our_own(void **state)
     assert_file(group.dir, "1/cpu.cfs_quota_us", "5000");
     assert_file(group.dir, "2/cpu.cfs_quota_us", "1000");
     assert_file(group.dir, "2/cpu.cfs_period_us", "100000");
+    assert_file(group.dir, "cpu.shares", "18022"); // 1.76 CPUs, each as ten processes
+    assert_file(group.dir, "1/cpu.shares", "2560");
     assert_true(emulate_group_enter(group.dir, 1, 4711));
     assert_file(group.dir, "1/cgroup.procs", "4711");
     assert_false(emulate_group_enter(group.dir, 3, 4711));
@@ -118,6 +120,8 @@ static void v2_groups_are_below_our_own_where_it_may_share_out(void **state)
     assert_file(group.dir, "cgroup.subtree_control", "+cpu");
     assert_file(group.dir, "1/cpu.max", "5000 20000");
     assert_file(group.dir, "2/cpu.max", "1000 100000");
+    assert_file(group.dir, "cpu.weight", "1760");
+    assert_file(group.dir, "1/cpu.weight", "250");
 }
 
 static void v2_groups_are_beside_our_own_where_it_may_not(void **state)

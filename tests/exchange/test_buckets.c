@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owners follow weights to within one bucket, and neighbours differ where they can.
+// Buckets get smaller towards the end; owners follow weights to within one bucket, and neighbours differ
+// where they can.
 #include <math.h>
 
 #include "cmocka_all.h"
@@ -10,7 +11,11 @@ enum { NODES = 4, BUCKETS = 14 };
 static void count_owned(const double *weights, int *owners, int owned[NODES])
 {
     double scratch[NODES];
-    exchange_owners(BUCKETS, weights, NODES, scratch, owners);
+    size_t sizes[BUCKETS];
+    for (int i = 0; i < BUCKETS; i++) {
+        sizes[i] = 100;
+    }
+    exchange_owners(BUCKETS, sizes, weights, NODES, scratch, owners);
     for (int i = 0; i < NODES; i++) {
         owned[i] = 0;
     }
@@ -25,8 +30,27 @@ static void test_counts(void **state)
     (void)state;
     assert_int_equal(exchange_buckets(0, 10), 0);
     assert_int_equal(exchange_buckets(1, 10), 1);
-    assert_int_equal(exchange_buckets(10, 10), 1);
-    assert_int_equal(exchange_buckets(11, 10), 2);
+    assert_int_equal(exchange_buckets(2, 1), 2);
+    assert_int_equal(exchange_buckets(64, 32), 6); // 32, 16, 8, 4, 2, 2
+}
+
+// None larger than asked for, never growing, and the last one small.
+static void test_sizes_fall(void **state)
+{
+    (void)state;
+    static const size_t largest[] = {1, 2, 15, 16, 250, 1000};
+    for (size_t k = 0; k < sizeof(largest) / sizeof(largest[0]); k++) {
+        for (size_t count = 1; count < 4000; count += 37) {
+            size_t left = count, size = largest[k];
+            while (left > 0) {
+                size_t next = exchange_bucket_next(left, largest[k]);
+                assert_in_range(next, 1, size);
+                size = next;
+                left -= next;
+            }
+            assert_true(size <= (largest[k] + 15) / 16);
+        }
+    }
 }
 
 static void test_owners_follow_weights(void **state)
@@ -46,6 +70,19 @@ static void test_owners_follow_weights(void **state)
             assert_true(fabs(owned[i] - claim) < 1.0 + 1e-9);
             assert_true(weights[k][i] > 0 || owned[i] == 0);
         }
+    }
+}
+
+// One large bucket weighs as much as many small ones.
+static void test_owners_follow_sizes(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {80, 10, 10, 10, 10, 10, 10, 10, 10};
+    int owners[9];
+    double scratch[2];
+    exchange_owners(9, sizes, NULL, 2, scratch, owners);
+    for (int i = 1; i < 9; i++) {
+        assert_int_not_equal(owners[i], owners[0]);
     }
 }
 
@@ -75,6 +112,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_sizes_fall),
+        cmocka_unit_test(test_owners_follow_sizes),
         cmocka_unit_test(test_owners_follow_weights),
         cmocka_unit_test(test_neighbours_differ),
         cmocka_unit_test(test_without_weights),

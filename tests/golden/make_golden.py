@@ -72,16 +72,18 @@ class Case(NamedTuple):
 # ShuffleNet v1 at 224 has a looser tolerance for stage2.0.conv1 alone: its inputs, maxima, are all about as
 # large, and the gradients of 6272 pixels that the BatchNorm after it sends back add up to zero. What is left
 # of the products is small beside them: PyTorch's own float32 is off by 8e-5 there, by under 3e-5 elsewhere.
+# DenseNet at 224 adds up to 1024 channels of rounding in its last block, NASNet at 224 sums of five branches cell
+# after cell: PyTorch's own float32 is off by 4.8e-5 and 8.1e-5 at the worst.
 CASES = [
     Case("densenet121", 75, 10, 3, 0.1, 1),
-    Case("densenet121", 224, 10, 2, 0.0, 1),
+    Case("densenet121", 224, 10, 2, 0.0, 1, tolerance=2e-4),
     Case("inception_v3", 75, 10, 16, 0.1, 1),
     Case("inception_v3", 299, 10, 1, 0.0, 1),
     Case("mobilenet_v2", 64, 10, 4, 0.0, 1),
     Case("mobilenet_v2", 75, 10, 3, 0.1, 1),
     Case("mobilenet_v2", 224, 1000, 2, 0.0, 1),
     Case("nasnet_mobile", 75, 10, 3, 0.1, 1),
-    Case("nasnet_mobile", 224, 10, 2, 0.0, 2),
+    Case("nasnet_mobile", 224, 10, 2, 0.0, 2, tolerance=3e-4),
     Case("resnet18", 64, 10, 4, 0.0, 1),
     Case("resnet18", 75, 10, 3, 0.1, 1),
     Case("resnet18", 224, 10, 2, 0.0, 2),
@@ -408,6 +410,7 @@ def nudge(case):
         made = forward(case, torch.float64, weights, [MARGIN_MADE * e for e in errors]).nudge
         if not made.ties:
             break
+        print(f"{case.name}: round {number}, {len(made.ties)} ties", flush=True)
         for layer, index in made.ties:
             name = layer + ".weight"
             key, value = turned(case, name, shapes[name], index, number)

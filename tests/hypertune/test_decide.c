@@ -225,6 +225,33 @@ static void test_quiet_with_heavy_tails_and_spikes(void **state)
 
 // Three nodes, one 2.5 % slower: the best split gains 1.6 % a step, which in 50 steps, as far as
 // anybody looks ahead, is less than a re-plan costs. At 6 % it is worth it.
+// Nodes of one machine, which other programs load: all become slower and faster together, by up to
+// three times. Work stays where it is, and a load on one node is seen through it.
+static void test_what_is_common_moves_nothing(void **state)
+{
+    (void)state;
+    static const double shifts[] = {1.0, 1.1, 1.6, 2.9, 3.0, 2.2, 1.3, 0.8, 1.0, 1.9};
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        int replans = 0;
+        cluster_init(&cluster, 3, seed);
+        cluster_begin(&cluster);
+        for (int s = 0; s < 120; s++) {
+            double load = s >= 100 ? 2.0 : 1.0;
+            for (int i = 0; i < 3; i++) {
+                cluster.slowdown[i] = shifts[s / 3 % 10] * (i == 1 ? load : 1.0);
+            }
+            cluster_step(&cluster);
+            replans = s < 100 ? cluster.replans : replans;
+        }
+        assert_int_equal(replans, 0);
+        assert_true(cluster_efficiency(&cluster) > 0.95);
+        double ratio = hypertune_decide_node(cluster.decide, 1).slowdown /
+                       hypertune_decide_node(cluster.decide, 0).slowdown;
+        assert_true(fabs(ratio - 2.0) < 0.2);
+        cluster_end(&cluster);
+    }
+}
+
 static void test_small_gains_are_left(void **state)
 {
     (void)state;
@@ -462,6 +489,7 @@ int main(void)
         cmocka_unit_test(test_quiet_with_slow_noise),
         cmocka_unit_test(test_quiet_with_many_nodes),
         cmocka_unit_test(test_quiet_with_heavy_tails_and_spikes),
+        cmocka_unit_test(test_what_is_common_moves_nothing),
         cmocka_unit_test(test_small_gains_are_left),
         cmocka_unit_test(test_what_never_lasts_is_left),
         cmocka_unit_test(test_node_without_work_is_probed),

@@ -9,6 +9,7 @@
 
 #include "capture.h"
 #include "cmocka_all.h"
+#include "crew_run.h"
 #include "report/fanout.h"
 #include "run.h"
 
@@ -71,6 +72,40 @@ static void every_step_and_epoch_has_a_line(void **state)
     const char *event = json_string_value(json_object_get(json_array_get(lines, 10), "event"));
     assert_string_equal(event, "epoch");
     assert_true(number(10, "val_accuracy") == 0.875);
+}
+
+static double element(size_t line, const char *key, size_t node)
+{
+    json_t *array = json_object_get(json_array_get(lines, line), key);
+    assert_int_equal(json_array_size(array), CREW_NODES);
+    return json_number_value(json_array_get(array, node));
+}
+
+static void steps_of_a_cluster_say_what_each_node_did(void **state)
+{
+    (void)state;
+    static struct report_events events;
+    assert_int_equal(report_events_open(&events, path, false), STN_OK);
+    struct stn_train_observer observer = report_events_observer(&events);
+    crew_run(&observer);
+    report_events_close(&events);
+    read_lines();
+    assert_int_equal(json_array_size(lines), 1 + 100 + 4 + 1); // start, steps, changes, nodes
+    json_t *names = json_object_get(json_array_get(lines, 0), "nodes");
+    assert_string_equal(json_string_value(json_array_get(names, 2)), "csd.1");
+    assert_int_equal(element(41, "split", 2), 4);
+    assert_true(element(41, "compute_s", 2) == 2);
+    assert_true(element(41, "wait_s", 2) == 0);
+    assert_true(element(41, "wait_s", 0) == 1);
+    assert_true(element(41, "slowdown", 2) == 2);
+    static const char *const more[] = {"data_s", "queue_s", "throttled_s", "cpu_s", "share_cpu_s"};
+    for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
+        assert_true(element(41, more[i], 1) == 0);
+    }
+    const char *event = json_string_value(json_object_get(json_array_get(lines, 42), "event"));
+    assert_string_equal(event, "change");
+    assert_int_equal(element(42, "after", 2), 2);
+    assert_int_equal(element(44, "split", 2), 2); // of step 42
 }
 
 static void a_line_is_there_as_soon_as_its_step(void **state)
@@ -165,6 +200,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         FILE_TEST(every_step_and_epoch_has_a_line),
+        FILE_TEST(steps_of_a_cluster_say_what_each_node_did),
         FILE_TEST(a_line_is_there_as_soon_as_its_step),
         FILE_TEST(a_resumed_run_appends),
         FILE_TEST(nan_is_null),

@@ -6,23 +6,44 @@
 #include <string.h>
 
 #include "cmocka_all.h"
+#include "crew_run.h"
 #include "run.h"
 
 static char *shown;
 
-// Runs the made-up training through a progress display; the output stays in `shown`.
-static void show(enum report_progress_style style, bool colour, int columns, double step_seconds)
+// Runs a made-up training through a progress display; the output stays in `shown`.
+static void show_run(const struct report_progress_options *look,
+                     void (*run)(const struct stn_train_observer *, double), double step_seconds)
 {
     size_t size;
     free(shown);
-    FILE *stream = open_memstream(&shown, &size);
-    struct report_progress_options options = {
-        .stream = stream, .style = style, .colour = colour, .utf8 = true, .columns = columns};
+    struct report_progress_options options = *look;
+    options.stream = open_memstream(&shown, &size);
     struct report_progress *progress = report_progress_create(&options);
     struct stn_train_observer observer = report_progress_observer(progress);
-    run_all(&observer, step_seconds);
+    run(&observer, step_seconds);
     report_progress_destroy(progress);
-    fclose(stream);
+    fclose(options.stream);
+}
+
+static void show(enum report_progress_style style, bool colour, int columns, double step_seconds)
+{
+    const struct report_progress_options look = {
+        .style = style, .colour = colour, .utf8 = true, .columns = columns};
+    show_run(&look, run_all, step_seconds);
+}
+
+static void run_crew(const struct stn_train_observer *observer, double step_seconds)
+{
+    (void)step_seconds;
+    crew_run(observer);
+}
+
+static void show_crew(enum report_progress_style style, int lines)
+{
+    const struct report_progress_options look = {
+        .style = style, .utf8 = true, .columns = 100, .lines = lines};
+    show_run(&look, run_crew, 0);
 }
 
 static int occurrences(const char *needle)
@@ -116,6 +137,73 @@ static void a_plain_stream_is_detected(void **state)
     fclose(file);
 }
 
+static void a_terminal_gets_a_row_a_node(void **state)
+{
+    (void)state;
+    show_crew(REPORT_TERMINAL, 24);
+    assert_shown("\r\033[5Aepoch 1/1 "); // line, header and four nodes, over the last ones
+    assert_shown("\n  csd.1       2 (32)▼ ");
+    assert_shown(" 2.0 ×  -2 at step 41: another process in its share\033[K\n");
+    // Before a line that stays, all six are taken away.
+    assert_shown("\r\033[5A\033[Jstep 41: work moved: ");
+}
+
+static void a_low_terminal_gets_what_fits(void **state)
+{
+    (void)state;
+    show_crew(REPORT_TERMINAL, 5); // the moving line, a free line and three
+    assert_shown("\r\033[3Aepoch 1/1 ");
+    assert_shown("\n  3 more    22 (352)");
+    show_crew(REPORT_TERMINAL, 2);
+    assert_null(strstr(shown, "▼"));
+    assert_shown("\repoch 1/1 ");
+}
+
+static void plain_tells_each_change_once(void **state)
+{
+    (void)state;
+    show_crew(REPORT_PLAIN, 24);
+    assert_int_equal(occurrences("step 41: work moved: "), 1);
+    assert_int_equal(occurrences("step 41: csd.1 is 2.0 × slower"), 1);
+    assert_int_equal(occurrences("step 63: csd.1 is as fast as before again"), 1);
+    assert_int_equal(occurrences("\033"), 0);
+    assert_shown("what happened\n"
+                 "  csd.1: up to 2.1 × slower in steps 40–62 (another process in its share), 2 "
+                 "instead of 4 micro-batches, cost 3.4 s\n");
+}
+
+static void run_many_incidents(const struct stn_train_observer *observer, double step_seconds)
+{
+    (void)step_seconds;
+    const struct stn_train_start start = crew_start();
+    observer->start(observer->context, &start);
+    for (int i = 0; i < 10; i++) {
+        crew_change(observer, (struct stn_train_change){.kind = STN_CHANGE_RECOVERED,
+                                                        .step = 20 * i + 15,
+                                                        .node = 1,
+                                                        .before = crew_first,
+                                                        .after = crew_first,
+                                                        .cause = "unknown",
+                                                        .slowdown = 1.5,
+                                                        .since_step = 20 * i + 10,
+                                                        .cost_seconds = i == 3 || i == 9 ? 1 : 5});
+    }
+    observer->nodes(observer->context, start.node, start.nodes);
+}
+
+static void of_many_incidents_the_costly_remain(void **state)
+{
+    (void)state;
+    const struct report_progress_options look = {.style = REPORT_PLAIN};
+    show_run(&look, run_many_incidents, 0);
+    const char *end = strstr(shown, "what happened\n");
+    assert_non_null(end);
+    memmove(shown, end, strlen(end) + 1);
+    assert_int_equal(occurrences("csd.0: up to"), 8);
+    assert_int_equal(occurrences("cost 1.0 s"), 0);
+    assert_shown("  and 2 more, which cost less\n");
+}
+
 static int free_shown(void **state)
 {
     (void)state;
@@ -133,6 +221,10 @@ int main(void)
         cmocka_unit_test(a_terminal_is_not_redrawn_more_than_ten_times_a_second),
         cmocka_unit_test(colour_only_where_asked),
         cmocka_unit_test(a_plain_stream_is_detected),
+        cmocka_unit_test(a_terminal_gets_a_row_a_node),
+        cmocka_unit_test(a_low_terminal_gets_what_fits),
+        cmocka_unit_test(plain_tells_each_change_once),
+        cmocka_unit_test(of_many_incidents_the_costly_remain),
     };
     return cmocka_run_group_tests(tests, NULL, free_shown);
 }

@@ -11,6 +11,7 @@
 
 #include "capture.h"
 #include "cmocka_all.h"
+#include "crew_run.h"
 #include "run.h"
 
 static char folder[] = "/tmp/stannis-report-XXXXXX";
@@ -51,6 +52,26 @@ static enum stn_status write_to(const char *file)
     enum stn_status status = report_write(report, file, STN_ERR_INTERRUPTED, &result);
     report_destroy(report);
     return status;
+}
+
+static void incidents_of_a_cluster_remain(void **state)
+{
+    (void)state;
+    struct report *report;
+    assert_int_equal(report_create(&report), STN_OK);
+    struct stn_train_observer observer = report_observer(report);
+    crew_run(&observer);
+    assert_int_equal(report_write(report, path, STN_OK, &result), STN_OK);
+    report_destroy(report);
+    json_t *object = json_load_file(path, 0, NULL);
+    json_t *incidents = json_object_get(object, "incidents");
+    assert_int_equal(json_array_size(incidents), 1);
+    json_t *incident = json_array_get(incidents, 0);
+    assert_string_equal(json_string_value(json_object_get(incident, "node")), "csd.1");
+    assert_int_equal(json_integer_value(json_object_get(incident, "since_step")), 40);
+    assert_int_equal(json_integer_value(json_object_get(incident, "until_step")), 63);
+    assert_int_equal(json_integer_value(json_object_get(object, "moves")), 2);
+    json_decref(object);
 }
 
 static void the_report_holds_what_it_must(void **state)
@@ -124,6 +145,7 @@ static void a_path_is_checked_beforehand(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        FOLDER_TEST(incidents_of_a_cluster_remain),
         FOLDER_TEST(the_report_holds_what_it_must),
         FOLDER_TEST(an_older_report_is_replaced_as_a_whole),
         FOLDER_TEST(a_device_is_written_to_not_replaced),

@@ -8,13 +8,13 @@
 
 #include "cmocka_all.h"
 #include "comm/comm.h"
-#include "train/run.h"
 #include "train/safetensors.h"
 
 struct node {
     struct comm *comm;
     struct stn_train_config config;
     struct stn_train_observer observer;
+    const struct train_meter *meter;
     struct stn_train_result result;
     enum stn_status status;
 };
@@ -22,7 +22,8 @@ struct node {
 static void *node_run(void *context)
 {
     struct node *node = context;
-    node->status = train_run_on(node->comm, &node->config, &node->observer, &node->result);
+    node->status =
+        train_run_on(node->comm, &node->config, &node->observer, node->meter, &node->result);
     comm_close(node->comm); // the nodes leave together
     return NULL;
 }
@@ -32,12 +33,21 @@ void cluster_run(int nodes, const struct stn_train_config *config,
                  const struct stn_train_observer *observer, enum stn_status statuses[],
                  struct stn_train_result *result)
 {
+    cluster_run_measured(nodes, config, change, observer, NULL, statuses, result);
+}
+
+void cluster_run_measured(int nodes, const struct stn_train_config *config,
+                          void (*change)(int node, struct stn_train_config *config),
+                          const struct stn_train_observer *observer,
+                          const struct train_meter *meter, enum stn_status statuses[],
+                          struct stn_train_result *result)
+{
     struct node all[CLUSTER_RUN_NODES_MAX] = {0};
     struct comm *comms[CLUSTER_RUN_NODES_MAX];
     pthread_t threads[CLUSTER_RUN_NODES_MAX];
     assert_int_equal(comm_loopback_create(nodes, config->timeout, comms), STN_OK);
     for (int i = 0; i < nodes; i++) {
-        all[i] = (struct node){.comm = comms[i], .config = *config};
+        all[i] = (struct node){.comm = comms[i], .config = *config, .meter = meter};
         if (observer && i == 0) {
             all[i].observer = *observer;
         }

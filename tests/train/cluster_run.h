@@ -4,6 +4,7 @@
 #define TESTS_TRAIN_CLUSTER_RUN_H
 
 #include "stannis/train.h"
+#include "train/run.h"
 
 enum { CLUSTER_RUN_NODES_MAX = 8 };
 
@@ -13,6 +14,13 @@ void cluster_run(int nodes, const struct stn_train_config *config,
                  void (*change)(int node, struct stn_train_config *config),
                  const struct stn_train_observer *observer, enum stn_status statuses[],
                  struct stn_train_result *result);
+
+// The same, and `meter` (may be NULL) says what the nodes measure; it is called on their threads.
+void cluster_run_measured(int nodes, const struct stn_train_config *config,
+                          void (*change)(int node, struct stn_train_config *config),
+                          const struct stn_train_observer *observer,
+                          const struct train_meter *meter, enum stn_status statuses[],
+                          struct stn_train_result *result);
 
 // The largest |a − b| of any tensor over the largest |b| of that tensor, weights and statistics of
 // two checkpoints. Statistics count, momentum does not.

@@ -300,7 +300,7 @@ static void a_full_disk_keeps_the_old(void **state)
 
     assert_int_equal(status, STN_ERR_NO_SPACE);
     assert_int_equal(errors_count(), 1);
-    assert_non_null(strstr(errors_last(), "the previous checkpoint is intact"));
+    assert_non_null(strstr(errors_last(), "the previous file is intact"));
     struct bytes after = file_load(path);
     assert_int_equal(after.size, before.size);
     assert_memory_equal(after.data, before.data, before.size);

@@ -51,19 +51,23 @@ static void policies_make_a_split(void **state)
         nodes[i] =
             (struct plan_node){.kind = i, .curve.line.each_s = i == 0 ? 1.0 : 4.0, .cap = 100};
     }
-    const struct plan_cluster cluster = {.nodes = nodes, .count = 4, .micro_batch = 16};
-    assert_int_equal(train_splits_plan(&cluster, STN_POLICY_BALANCED, 28, &splits), STN_OK);
+    struct plan_request request = {
+        .cluster = {.nodes = nodes, .count = 4, .micro_batch = 16},
+        .micro_batches = 28,
+        .options = plan_policy_defaults,
+    };
+    assert_int_equal(train_splits_plan(&request, STN_POLICY_BALANCED, &splits), STN_OK);
     assert_split(&splits, 0, (int[]){16, 4, 4, 4});
     train_splits_fini(&splits);
-    assert_int_equal(train_splits_plan(&cluster, STN_POLICY_UNIFORM, 28, &splits), STN_OK);
+    assert_int_equal(train_splits_plan(&request, STN_POLICY_UNIFORM, &splits), STN_OK);
     assert_split(&splits, 0, (int[]){7, 7, 7, 7});
-    assert_int_equal(train_splits_over_cap(&splits, &cluster), -1);
+    assert_int_equal(train_splits_over_cap(&splits, &request.cluster), -1);
     nodes[2].cap = 6;
-    assert_int_equal(train_splits_over_cap(&splits, &cluster), 2);
+    assert_int_equal(train_splits_over_cap(&splits, &request.cluster), 2);
     train_splits_fini(&splits);
     nodes[0].cap = nodes[1].cap = nodes[3].cap = 1;
-    assert_int_equal(train_splits_plan(&cluster, STN_POLICY_BALANCED, 10, &splits),
-                     STN_ERR_INVALID);
+    request.micro_batches = 10;
+    assert_int_equal(train_splits_plan(&request, STN_POLICY_BALANCED, &splits), STN_ERR_INVALID);
 }
 
 static int catch (void **state)

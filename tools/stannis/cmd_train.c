@@ -1,29 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // stannis train: options to a configuration, observers around a run, a report after it.
-#include <errno.h>
 #include <limits.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "cluster/cluster.h"
 #include "comm/comm.h"
 #include "nodes.h"
-#include "report/events.h"
-#include "report/fanout.h"
+#include "places.h"
 #include "report/format.h"
 #include "report/names.h"
-#include "report/progress.h"
-#include "report/report.h"
 #include "stannis/stannis.h"
+#include "stop.h"
 #include "verb.h"
-
-enum progress_mode { PROGRESS_AUTO, PROGRESS_PLAIN, PROGRESS_JSON, PROGRESS_NONE };
-static const char *const progress_names[] = {"auto", "plain", "json", "none", NULL};
+#include "watch.h"
 
 static const char default_out[] = "run";
 
@@ -31,6 +21,7 @@ struct train_options {
     struct stn_train_config config;
     struct nodes_options nodes;
     int schedule, augment, progress, fill, wire, policy;
+    bool tune;
     const char *report, *events;
     bool overwrite;
     bool stop_announced;
@@ -68,8 +59,10 @@ static const struct base_option options[] = {
     ROW("epochs", INT, config.epochs, "N", "passes over the data", 1, 1000000, NULL),
     ROW("steps", INT64, config.steps, "N",
         "end after N steps if that comes first; by default no limit", 0, INFINITY, NULL),
-    ROW("batch", INT, config.batch, "N",
-        "images a step; by default 128, or what --split adds up to", 1, 1000000, NULL),
+    ROW("batch", AUTO, config.batch, "N",
+        "images a step; by default 128, or what --split or --plan says; auto: the smallest at "
+        "which the nodes are efficient, with --lr scaled from 128 to it",
+        1, 1000000, NULL),
     ROW("micro-batch", AUTO, config.micro_batch, "N",
         "images computed at once; memory and BatchNorm depend on it; by default the network's; "
         "auto: the fastest, measured first",
@@ -113,8 +106,27 @@ static const struct base_option options[] = {
         "micro-batches of a step for each node, as 12,4,4,4; by default as the policy says. "
         "Several splits, with ';' between, take turns",
         NO_LIMITS),
-    ROW("policy", CHOICE, policy, NULL, "who computes how much of a step", 0, 0,
-        report_policy_names),
+    ROW("plan", TEXT, config.plan, "FILE",
+        "speeds and split from a plan that \"stannis tune --out FILE\" made; by default nodes are "
+        "measured first",
+        NO_LIMITS),
+    ROW("tune", FLAG, tune, NULL,
+        "do not measure nodes before the first step: guess their speeds from their CPUs; by "
+        "default they are measured",
+        NO_LIMITS),
+    ROW("policy", CHOICE, policy, NULL,
+        "who computes how much of a step; balanced (the default, or the plan's) and hypertune move "
+        "work while training, unless there is a --split",
+        0, 0, report_policy_names),
+    ROW("efficiency", REAL, config.efficiency, "X", "--batch auto: of the sum of the nodes' speeds",
+        0.01, 1, NULL),
+    ROW("adjust", REAL, config.adjust, "SECONDS",
+        "--policy stannis: C of Algorithm 1, the larger the finer its steps; by default twice the "
+        "slowest node's step time",
+        0, 1e6, NULL),
+    ROW("margin", REAL, config.margin, "X",
+        "--policy stannis: E of Algorithm 1: others may take 1/E longer than the slowest node", 0.1,
+        1000, NULL),
     ROW("private", TEXT, config.private_dirs, "LIST",
         "NODE=DIR[,NODE=DIR…]: class folders that only this node reads; nothing of them is sent",
         NO_LIMITS),
@@ -136,8 +148,39 @@ static const struct base_option options[] = {
         NO_LIMITS),
     ROW("timeout", REAL, config.timeout, "SECONDS",
         "a node that is silent for so long is lost, and the run ends", 1, 86400, NULL),
+    ROW("interfere", TEXT, config.interfere, "LIST",
+        "NODE@FROM-TO:LOAD[,…]: from step FROM to step TO other programs run in this node's share, "
+        "gzip*K or busy*K of them. Beside T computing threads K take K/(K+T) of a confined share: "
+        "with one thread busy*1 takes a half, busy*3 three quarters",
+        NO_LIMITS),
     ROW("ssh", TEXT, nodes.ssh, "COMMAND", "what reaches other hosts instead of ssh", NO_LIMITS),
     ROW("dry-run", FLAG, nodes.dry_run, NULL, "print the mpirun line and do nothing", NO_LIMITS),
+
+    HEADING("HyperTune: balanced and hypertune move work, unless there is a --split"),
+    ROW("evidence", REAL, config.adapt.evidence, "X",
+        "balanced: deviations of a node's noise that say its speed changed", 1, 1000, NULL),
+    ROW("noise", REAL, config.adapt.noise, "X",
+        "balanced: noise of step times that every node is granted", 1e-6, 1, NULL),
+    ROW("move-cost", REAL, config.adapt.move_cost, "STEPS",
+        "balanced: what moving work costs; the gain must be more", 0, 1000000, NULL),
+    ROW("move-horizon", REAL, config.adapt.move_horizon, "STEPS",
+        "balanced: the gain counts over so many steps at most", 1, 1000000, NULL),
+    ROW("probe-steps", INT64, config.adapt.probe_steps, "N",
+        "balanced: a node without work is tried after N steps, then 2N, …", 1, INFINITY, NULL),
+    ROW("probe-budget", REAL, config.adapt.probe_budget, "X",
+        "balanced: part of the run's time that trials may cost", 1e-6, 1, NULL),
+    ROW("rebatch", CHOICE, config.adapt.rebatch, NULL,
+        "hypertune: how a slow node's new batch is found", 0, 0, report_rebatch_names),
+    ROW("lr-scale", CHOICE, config.adapt.lr_scale, NULL,
+        "hypertune: does the learning rate follow the global batch", 0, 0, report_lr_scale_names),
+    ROW("decline-weight", REAL, config.adapt.decline_weight, "X",
+        "hypertune: w of the decline index", 0, 1, NULL),
+    ROW("decline-margin", REAL, config.adapt.decline_margin, "X",
+        "hypertune: a step with a larger index is flagged", 0, 1, NULL),
+    ROW("decline-steps", INT, config.adapt.decline_steps, "N",
+        "hypertune: so many flags in a row end the epoch", 1, 1000, NULL),
+    ROW("batch-range", REAL, config.adapt.batch_range, "X",
+        "hypertune: by what part of the first a node's batch may change", 0, 0.99, NULL),
 
     HEADING("What remains"),
     ROW("out", TEXT, config.out_dir, "DIR",
@@ -157,7 +200,7 @@ static const struct base_option options[] = {
         "auto: a moving line on a terminal, else plain; plain: a line now and then; both on "
         "stderr. json: a JSON "
         "object a line on stdout; none",
-        0, 0, progress_names),
+        0, 0, watch_mode_names),
     ROW("report", TEXT, report, "FILE", "write the report (one JSON object) here too", NO_LIMITS),
     ROW("events", TEXT, events, "FILE", "a JSON object a line for every step and epoch", NO_LIMITS),
     {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, NO_LIMITS},
@@ -180,120 +223,7 @@ static const struct base_command command = {
     "  stannis train --net lenet --data synthetic:1000 --steps 20 --progress json --out /tmp/try",
     options};
 
-// ---- stopping -------------------------------------------------------------------------------------------
-
-static volatile sig_atomic_t stop_signals;
-
-static void on_signal(int number)
-{
-    if (number == SIGINT && stop_signals > 0) {
-        _exit(130);
-    }
-    stop_signals = 1;
-}
-
-static bool stop_requested(void *context)
-{
-    bool *announced = context;
-    if (stop_signals && !*announced) {
-        *announced = true;
-        stn_log(STN_LOG_INFO, "stopping: saving the training (Ctrl-C again exits at once)");
-    }
-    return stop_signals != 0;
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGUSR1, &action,
-              NULL); // what our launcher sends: mpirun would not pass on the others
-    // A reader of our output that goes away must not end the training.
-    signal(SIGPIPE, SIG_IGN);
-}
-
-// ---- where things go ------------------------------------------------------------------------------------
-
-static enum stn_status join(const char *dir, const char *file, char *path, size_t size)
-{
-    int length = snprintf(path, size, "%s/%s", dir, file);
-    if (length < 0 || (size_t)length >= size) {
-        return stn_fail(STN_ERR_INVALID, "--out %.60s…: name too long", dir);
-    }
-    return STN_OK;
-}
-
-// The folder of a path, in `buffer`, which holds the path already.
-static const char *folder_of(char *buffer)
-{
-    char *slash = strrchr(buffer, '/');
-    if (!slash) {
-        return ".";
-    }
-    *(slash == buffer ? slash + 1 : slash) = '\0';
-    return buffer;
-}
-
-static bool same_folder(const char *a, const char *b)
-{
-    struct stat left, right;
-    return stat(a, &left) == 0 && stat(b, &right) == 0 && left.st_dev == right.st_dev &&
-           left.st_ino == right.st_ino;
-}
-
-// A finished or interrupted training is worth more than the few letters of --overwrite.
-static enum stn_status check_out_dir(const struct train_options *o)
-{
-    static const char *const files[] = {"last.safetensors", "best.safetensors"};
-    char path[PATH_MAX];
-    for (int i = 0; i < 2 && !o->overwrite; i++) {
-        enum stn_status status = join(o->config.out_dir, files[i], path, sizeof(path));
-        if (status != STN_OK) {
-            return status;
-        }
-        if (access(path, F_OK) == 0) {
-            return stn_fail(
-                STN_ERR_INVALID,
-                "%s already holds a training (%s); use --resume last to continue it, --out DIR for "
-                "another place, or --overwrite",
-                o->config.out_dir, files[i]);
-        }
-    }
-    return STN_OK;
-}
-
-// Paths that options stand for.
-struct places {
-    char resume[PATH_MAX], folder[PATH_MAX];
-};
-
-// "--resume last" becomes a path. A resumed run goes on in the folder of its checkpoint, unless
-// --out says another, which must be free.
-static enum stn_status settle_resume(struct train_options *o, struct places *places)
-{
-    struct stn_train_config *config = &o->config;
-    if (strcmp(config->resume, "last") == 0) {
-        enum stn_status status =
-            join(config->out_dir, "last.safetensors", places->resume, sizeof(places->resume));
-        if (status != STN_OK) {
-            return status;
-        }
-        config->resume = places->resume;
-    }
-    if (access(config->resume, R_OK) != 0) {
-        return stn_fail(STN_ERR_NOT_FOUND, "%s: cannot resume: %s", config->resume,
-                        strerror(errno));
-    }
-    // Not too long: access found it.
-    snprintf(places->folder, sizeof(places->folder), "%s", config->resume);
-    const char *folder = folder_of(places->folder);
-    if (config->out_dir == default_out) {
-        config->out_dir = folder;
-    }
-    return same_folder(folder, config->out_dir) ? STN_OK : check_out_dir(o);
-}
+// ---- checking ------------------------------------------------------------------------------------
 
 // A checkpoint knows its network and its data.
 static enum stn_status check_subject(const struct stn_train_config *config)
@@ -314,8 +244,11 @@ static enum stn_status check_options(struct train_options *o, struct places *pla
     if (status == STN_OK && o->nodes.dry_run && !nodes_wanted(&o->nodes)) {
         status = stn_fail(STN_ERR_INVALID, "--dry-run needs --emulate, --hosts or --cluster");
     }
+    if (status == STN_OK) {
+        status = nodes_check_interfere(o->config.interfere);
+    }
     if (status == STN_OK && o->leads) {
-        status = o->config.resume ? settle_resume(o, places) : check_out_dir(o);
+        status = places_settle(&o->config, default_out, o->overwrite, places);
     }
     if (status == STN_OK && o->report) {
         status = report_check_path(o->report);
@@ -323,84 +256,13 @@ static enum stn_status check_options(struct train_options *o, struct places *pla
     return status;
 }
 
-// ---- watching -------------------------------------------------------------------------------------------
-
-struct watchers {
-    struct report_fanout fanout;
-    struct report_progress *progress;
-    struct report_events json, events;
-    struct report *report;
-};
-
-// Messages go above the moving line.
-static void sink(void *context, enum stn_log_level level, const char *line)
-{
-    static const char *const prefixes[] = {"stannis: error: ", "stannis: warning: ", "",
-                                           "stannis: debug: "};
-    report_progress_clear(context);
-    fprintf(stderr, "%s%s\n", prefixes[level], line);
-}
-
-static enum stn_status start_progress(struct watchers *w, enum progress_mode mode)
-{
-    if (mode == PROGRESS_NONE) {
-        return STN_OK;
-    }
-    if (mode == PROGRESS_JSON) {
-        enum stn_status status = report_events_attach(&w->json, STDOUT_FILENO, "standard output");
-        report_fanout_add(&w->fanout, report_events_observer(&w->json));
-        return status;
-    }
-    struct report_progress_options look = report_progress_detect(stderr);
-    if (mode == PROGRESS_PLAIN) {
-        look.style = REPORT_PLAIN;
-        look.colour = false;
-    }
-    w->progress = report_progress_create(&look);
-    if (!w->progress) {
-        return stn_fail(STN_ERR_NO_MEMORY, "no memory for the progress display");
-    }
-    report_fanout_add(&w->fanout, report_progress_observer(w->progress));
-    stn_log_set_sink(sink, w->progress);
-    return STN_OK;
-}
-
-static enum stn_status start_watching(struct watchers *w, const struct train_options *o)
-{
-    if (!o->leads) {
-        return STN_OK;
-    }
-    enum stn_status status = report_create(&w->report);
-    if (status != STN_OK) {
-        return status;
-    }
-    report_fanout_add(&w->fanout, report_observer(w->report));
-    if (o->events) {
-        status = report_events_open(&w->events, o->events, o->config.resume != NULL);
-        if (status != STN_OK) {
-            return status;
-        }
-        report_fanout_add(&w->fanout, report_events_observer(&w->events));
-    }
-    return start_progress(w, (enum progress_mode)o->progress);
-}
-
-static void stop_watching(struct watchers *w)
-{
-    stn_log_set_sink(NULL, NULL);
-    report_progress_destroy(w->progress);
-    report_events_close(&w->json);
-    report_events_close(&w->events);
-    report_destroy(w->report);
-}
-
 // ---- the end --------------------------------------------------------------------------------------------
 
-static enum stn_status write_reports(const struct watchers *w, const struct train_options *o,
+static enum stn_status write_reports(const struct watch *w, const struct train_options *o,
                                      enum stn_status ended, const struct stn_train_result *result)
 {
     char path[PATH_MAX];
-    enum stn_status status = join(o->config.out_dir, "report.json", path, sizeof(path));
+    enum stn_status status = places_join(o->config.out_dir, "report.json", path, sizeof(path));
     if (status == STN_OK) {
         status = report_write(w->report, path, ended, result);
     }
@@ -430,15 +292,19 @@ static void print_summary(const struct train_options *o, enum stn_status ended,
 
 static enum stn_status train(struct train_options *o)
 {
-    struct watchers watchers = {0};
+    struct watch watchers = {0};
     o->config.stop_requested = stop_requested;
     o->config.stop_context = &o->stop_announced;
     o->stop_announced = !o->leads;
-    enum stn_status status = start_watching(&watchers, o);
+    enum stn_status status = STN_OK;
+    if (o->leads) {
+        status = watch_start(&watchers, (enum watch_mode)o->progress, o->events,
+                             o->config.resume != NULL);
+    }
     if (status != STN_OK) {
         goto out_stop;
     }
-    catch_signals();
+    stop_catch_signals();
     struct stn_train_observer observer = report_fanout_observer(&watchers.fanout);
     struct stn_train_result result = {0};
     status = stn_train_run(&o->config, &observer, &result);
@@ -454,23 +320,15 @@ static enum stn_status train(struct train_options *o)
         status = written;
     }
 out_stop:
-    stop_watching(&watchers);
+    watch_stop(&watchers);
     return status;
 }
 
-// This process is a node. Only the first needs the cluster file; it tells the others.
+// This process is a node.
 static enum stn_status train_as_node(struct train_options *o)
 {
     char *text = NULL;
-    enum stn_status status = STN_OK;
-    if (o->leads && nodes_wanted(&o->nodes)) {
-        struct cluster cluster;
-        status = nodes_read(&o->nodes, &cluster);
-        if (status == STN_OK) {
-            status = cluster_format(&cluster, &text);
-        }
-        cluster_fini(&cluster);
-    }
+    enum stn_status status = o->leads ? nodes_text(&o->nodes, &text) : STN_OK;
     o->config.cluster = text;
     if (status == STN_OK) {
         status = train(o);
@@ -481,9 +339,11 @@ static enum stn_status train_as_node(struct train_options *o)
 
 static struct train_options defaults(void)
 {
-    struct train_options o = {.config = stn_train_defaults(), .progress = PROGRESS_AUTO};
+    struct train_options o = {.config = stn_train_defaults(), .progress = WATCH_AUTO};
     o.config.out_dir = default_out;
     o.config.batch = 0; // told apart from what a user says
+    o.policy = STN_POLICY_DEFAULT;
+    o.tune = o.config.tune != STN_TUNE_NEVER;
     o.schedule = (int)o.config.schedule;
     o.augment = (int)o.config.augment;
     return o;
@@ -498,7 +358,11 @@ static void settle_choices(struct train_options *o)
     config->wire = (enum stn_wire)o->wire;
     config->policy = (enum stn_policy)o->policy;
     config->data.seed = config->seed;
-    if (config->batch == 0 && !config->split) {
+    if (!o->tune) {
+        config->tune = STN_TUNE_NEVER;
+    }
+    bool open = config->split || (config->plan && !config->resume); // they say the batch
+    if (config->batch == 0 && !open) {
         config->batch = stn_train_defaults().batch;
     }
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emulate/schedule.h"
 #include "launch/launch.h"
 
 bool nodes_wanted(const struct nodes_options *options)
@@ -25,6 +26,29 @@ enum stn_status nodes_read(const struct nodes_options *options, struct cluster *
     }
     return options->hosts ? cluster_parse_hosts(options->hosts, out)
                           : cluster_load(options->cluster, out);
+}
+
+enum stn_status nodes_text(const struct nodes_options *options, char **out)
+{
+    *out = NULL;
+    if (!nodes_wanted(options)) {
+        return STN_OK;
+    }
+    struct cluster cluster;
+    enum stn_status status = nodes_read(options, &cluster);
+    if (status == STN_OK) {
+        status = cluster_format(&cluster, out);
+    }
+    cluster_fini(&cluster);
+    return status;
+}
+
+enum stn_status nodes_check_interfere(const char *text)
+{
+    struct emulate_schedule schedule = {0};
+    enum stn_status status = text ? emulate_schedule_parse(text, &schedule) : STN_OK;
+    emulate_schedule_fini(&schedule);
+    return status;
 }
 
 // The nodes' exit code as ours. Whoever failed has said why.

@@ -16,7 +16,8 @@ struct verb {
     bool computes; // with a team of threads
 };
 
-extern const struct verb verb_train, verb_eval, verb_predict, verb_bench, verb_models, verb_emulate;
+extern const struct verb verb_train, verb_eval, verb_predict, verb_tune, verb_bench, verb_models,
+    verb_emulate, verb_plan, verb_sim;
 
 // Parses into `target` or, for --help, prints the help and sets *done.
 STN_MUST_CHECK enum stn_status verb_parse(const struct base_command *command, int argc, char **argv,

@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/atomic_file.h"
 #include "cmocka_all.h"
-#include "support.h"
-#include "train/atomic_file.h"
+#include "train/support.h"
 
 enum { TOO_MUCH = 1024 * 1024, ENOUGH = 64 * 1024 };
 
@@ -87,7 +87,7 @@ static void overflow(const char *directory)
     assert_int_equal(errors_count(), 1);
     assert_non_null(strstr(errors_last(), "no space left"));
     assert_non_null(strstr(errors_last(), directory));
-    assert_non_null(strstr(errors_last(), "the previous checkpoint is intact"));
+    assert_non_null(strstr(errors_last(), "the previous file is intact"));
     assert_holds(path, "old");
     assert_int_equal(directory_entries(directory), 1);
     assert_int_equal(replace(path, zeros, ENOUGH / 2), STN_OK);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/atomic_file.h"
+#include "base/atomic_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ static int directory_length(const char *path)
 
 static enum stn_status fail_writing(const struct atomic_file *file, int error)
 {
-    const char *kept = access(file->path, F_OK) == 0 ? "; the previous checkpoint is intact" : "";
+    const char *kept = access(file->path, F_OK) == 0 ? "; the previous file is intact" : "";
     int length = directory_length(file->path);
     if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
         const char *what = error == ENOSPC   ? "no space left on device"

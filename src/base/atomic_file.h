@@ -3,8 +3,8 @@
 // only when it is complete and on the disk. Whatever fails before leaves the old file as it was.
 //
 //     open → write × n → commit | abort
-#ifndef TRAIN_ATOMIC_FILE_H
-#define TRAIN_ATOMIC_FILE_H
+#ifndef BASE_ATOMIC_FILE_H
+#define BASE_ATOMIC_FILE_H
 
 #include <stddef.h>
 

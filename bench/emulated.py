@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What benches on emulated nodes share: starting trainings, reading what they left, splits.
+
+Wall clocks lie on a machine that others use: compare rounds of one run, and say how busy it was (Neighbours).
+"""
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def fail(text):
+    sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {text}")
+
+
+def run(command, what):
+    """Standard output of a command that must succeed."""
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    if done.returncode != 0:
+        fail(f"{what} failed (exit {done.returncode}): "
+             f"{(done.stderr.strip().splitlines() or ['no message'])[-1]}")
+    return done.stdout
+
+
+def add_program_option(parser):
+    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build" / "stannis",
+                        help="default: build/stannis")
+
+
+def check_program(program):
+    if not os.access(program, os.X_OK):
+        fail(f"{program} is not there: run `make`, or name it with --program")
+
+
+def parse_spec(spec):
+    """"host=1.0,csd*3=0.25" → [("host", 1.0), ("csd.0", 0.25), …]"""
+    nodes = []
+    for item in spec.split(","):
+        name, cpus = item.split("=")
+        name, _, count = name.partition("*")
+        nodes += [(f"{name}.{i}" if count else name, float(cpus)) for i in range(int(count or 1))]
+    return nodes
+
+
+class Training:
+    """What a finished training left: its report and its events."""
+
+    def __init__(self, report, events):
+        self.report, self.events = report, events
+
+    def of_kind(self, kind):
+        return [event for event in self.events if event["event"] == kind]
+
+    @property
+    def steps(self):
+        return self.of_kind("step")
+
+
+def train(program, arguments, what, launcher=(), out=None):
+    """Runs `stannis train ARGUMENTS`; its folder remains if `out` names one."""
+    with tempfile.TemporaryDirectory() as folder:
+        report, events = pathlib.Path(folder, "report.json"), pathlib.Path(folder, "events.jsonl")
+        run([*launcher, program, "train", *arguments, "--out", out or pathlib.Path(folder, "out"),
+             "--report", report, "--events", events, "--progress", "none"], what)
+        lines = events.read_text().splitlines()
+        return Training(json.loads(report.read_text()), [json.loads(line) for line in lines])
+
+
+def speed(steps, skip=2):
+    """Median images/s of the steps after the first ones."""
+    return statistics.median(step["images_per_second"] for step in steps[skip:])
+
+
+def split_of(total, speeds):
+    """Micro-batches in proportion to speeds, by largest remainder."""
+    due = [total * s / sum(speeds) for s in speeds]
+    split = [int(d) for d in due]
+    for i in sorted(range(len(due)), key=lambda i: split[i] - due[i])[:total - sum(split)]:
+        split[i] += 1
+    return split
+
+
+class Neighbours:
+    """CPU time that others took on this machine between two moments, as a share of all CPUs."""
+
+    def __init__(self):
+        self.begin = self.now()
+
+    @staticmethod
+    def now():
+        busy = list(map(int, pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:9]))
+        idle = busy[3] + busy[4]
+        tick = os.sysconf("SC_CLK_TCK")
+        own = os.times()
+        return {"all": sum(busy) / tick, "idle": idle / tick,
+                "own": own.user + own.system + own.children_user + own.children_system}
+
+    def share(self):
+        passed = {key: value - self.begin[key] for key, value in self.now().items()}
+        return max(0.0, passed["all"] - passed["idle"] - passed["own"]) / max(passed["all"], 1e-9)

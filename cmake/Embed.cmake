@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -DOUT=builtin.c -DFILES=a.yaml,b.yaml -P Embed.cmake: the files as texts of a C source, for sim/device_builtin.h.
+string(REPLACE "," ";" FILES "${FILES}")
+set(texts "")
+set(rows "")
+set(index 0)
+foreach(file ${FILES})
+    get_filename_component(name ${file} NAME)
+    file(READ ${file} hex HEX)
+    string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
+    string(REGEX REPLACE "(.....................................................................................)" "\\1\n    " bytes "${bytes}")
+    string(APPEND texts "// ${name}\nstatic const char text_${index}[] = {\n    ${bytes}0};\n\n")
+    string(APPEND rows "    {\"${name}\", text_${index}, sizeof(text_${index}) - 1},\n")
+    math(EXPR index "${index} + 1")
+endforeach()
+file(WRITE ${OUT} "// Made by cmake/Embed.cmake from share/devices.\n#include \"sim/device_builtin.h\"\n\n${texts}"
+     "const struct sim_builtin sim_builtins[] = {\n${rows}};\nconst int sim_builtin_count = ${index};\n")

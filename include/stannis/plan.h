@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan: how fast each node of a cluster was measured to be, who computes how much of a step
+// because of it, and what that promises. stn_tune_run (stannis/train.h) makes one; as a file it can be
+// kept, read by people, and given to a training.
+#ifndef STANNIS_PLAN_H
+#define STANNIS_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "stannis/status.h"
+
+// Who computes how much of a step; see plan/policy.h. The first and the last move work while the
+// training runs.
+enum stn_policy {
+    STN_POLICY_DEFAULT = -1, // the plan file's, else balanced
+    STN_POLICY_BALANCED,
+    STN_POLICY_STATIC,
+    STN_POLICY_UNIFORM,
+    STN_POLICY_STANNIS,
+    STN_POLICY_HYPERTUNE,
+};
+
+struct stn_plan_node {
+    const char *name;
+    int threads;
+    double cpus; // what it may use: a quota, else its threads
+    // A step of m micro-batches takes it fixed + each·m seconds, weight update included.
+    double fixed_seconds, each_seconds;
+    double update_seconds;          // of the fixed ones: the weight update
+    double fixed_error, each_error; // standard errors
+    double noise;                   // relative scale of what the line leaves unexplained
+    int samples, outliers;          // measured; of these left out
+    const char *doubt;              // why the line may be wrong, in words; NULL: it is sure
+    size_t memory_needed, memory_limit;
+    int floor, cap;    // micro-batches of a step: private data; memory and max_batch
+    int micro_batches; // its share of a full step
+    double busy;       // part of the step that it computes
+    bool too_slow;     // no share: one micro-batch would hold all others up
+};
+
+struct stn_plan {
+    const char *net, *date, *version; // UTC, as 2026-01-31T12:00:00Z; of Stannis
+    int image_size, channels, classes;
+    int micro_batch, batch; // g and B
+    enum stn_policy policy;
+    bool in_turn;                             // nodes of one machine were measured one by one
+    double tuning_seconds;                    // what measuring took
+    double reduction_seconds, hidden_seconds; // adding up gradients: alone; of it, behind computing
+    double step_seconds, images_per_second;   // predicted
+    double ceiling;    // images a second if every node computed all the time: the sum of the nodes
+    double efficiency; // images_per_second / ceiling
+    double uniform_images_per_second; // predicted for equal batches
+    int nodes;
+    struct stn_plan_node *node; // [nodes]
+    struct base_arena *memory;  // of everything here
+};
+
+void stn_plan_destroy(struct stn_plan *plan); // NULL is fine
+// Versioned JSON. Writing replaces the file whole or not at all; reading refuses what is damaged, of another
+// version, or contradicts itself.
+STN_MUST_CHECK enum stn_status stn_plan_write(const struct stn_plan *plan, const char *path);
+STN_MUST_CHECK enum stn_status stn_plan_read(const char *path, struct stn_plan **out);
+// What the file would hold, to be freed.
+STN_MUST_CHECK enum stn_status stn_plan_text(const struct stn_plan *plan, char **out);
+
+#endif

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that people write, in YAML: a document whose values know their lines, and mappings read by a
+// table of their keys. Whatever is wrong is refused with one line, "FILE:LINE: what was expected".
+//
+//     conf_load | conf_parse → conf_root → { conf_read_map | conf_at } … → conf_fini
+//
+// Values are of libyaml, which stays inside; they and the texts read from them live until
+// conf_fini. Not for several threads at once.
+#ifndef CONF_CONF_H
+#define CONF_CONF_H
+
+#include <stddef.h>
+
+#include "stannis/status.h"
+
+struct yaml_document_s;
+struct yaml_node_s; // a value: scalar, list or mapping
+
+struct conf {
+    const char *label; // the file, for messages; borrowed
+    int line;          // of what is being read; 0: there is none
+    struct yaml_document_s *document;
+};
+
+// Exactly one document. On failure nothing is kept.
+STN_MUST_CHECK enum stn_status conf_parse(const char *text, size_t bytes, const char *label,
+                                          struct conf *out);
+// `what` is it, in messages: "cluster file". `path` is kept as the label.
+STN_MUST_CHECK enum stn_status conf_load(const char *path, const char *what, struct conf *out);
+void conf_fini(struct conf *conf);
+
+// One line that begins with "LABEL:LINE: ".
+enum stn_status conf_fail(const struct conf *conf, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+// Sets the line to that of `value`, for what fails from now on.
+void conf_go(struct conf *conf, const struct yaml_node_s *value);
+
+const struct yaml_node_s *conf_root(const struct conf *conf); // NULL: empty
+int conf_count(const struct yaml_node_s *value);              // of a list; −1: it is none
+const struct yaml_node_s *conf_at(const struct conf *conf, const struct yaml_node_s *list, int i);
+// What a mapping has under `name`, of a file whose other keys are nobody's business here; NULL: it is
+// no mapping, or has no such key.
+const struct yaml_node_s *conf_find(const struct conf *conf, const struct yaml_node_s *map,
+                                    const char *name);
+
+enum conf_kind {
+    CONF_TEXT,  // const char *: one line, not empty
+    CONF_WHOLE, // int, within min … max
+    CONF_REAL,  // double, within min … max
+    CONF_BYTES, // size_t, > 0: 512M, 4G
+    CONF_FLAG,  // bool: true, false
+    CONF_VALUE, // const struct yaml_node_s *: whatever it is, for the caller to read
+};
+
+struct conf_key {
+    const char *name;
+    enum conf_kind kind;
+    size_t offset;        // of the field in the target struct
+    double min, max;      // WHOLE, REAL
+    const char *expected; // REAL, BYTES, in words: "a number of CPUs as 0.25 or 2"
+};
+
+enum { CONF_KEYS_MAX = 32 };
+
+// Reads every pair of `map` into `target`; what is not there stays as it is. `keys` ends with a row
+// without name. `expected` says what it is if it is no mapping; `twice` follows "given twice".
+STN_MUST_CHECK enum stn_status conf_read_map(struct conf *conf, const struct yaml_node_s *map,
+                                             const struct conf_key keys[], const char *expected,
+                                             const char *twice, void *target);
+// The one scalar, as a row says that has no offset.
+STN_MUST_CHECK enum stn_status conf_read_value(struct conf *conf, const struct yaml_node_s *value,
+                                               const struct conf_key *key, void *field);
+
+#endif

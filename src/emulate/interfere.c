@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulate/interfere.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "emulate/emulate.h"
+#include "emulate/program.h"
+#include "stannis/log.h"
+
+// One program of this node.
+struct program {
+    int load; // of the schedule
+    double share;
+    pid_t pid; // 0: not running
+};
+
+struct emulate_interfere {
+    struct emulate_schedule schedule;
+    const char *node;         // borrowed from the cluster
+    struct program *programs; // [count], of this node's loads
+    int count;
+};
+
+// ---- one program ----------------------------------------------------------------------------------------
+
+static void end(struct program *program)
+{
+    if (program->pid > 0) {
+        kill(program->pid, SIGKILL); // still ours: nobody else waits for it
+        while (waitpid(program->pid, NULL, 0) < 0 && errno == EINTR) {
+        }
+        program->pid = 0;
+    }
+}
+
+static enum stn_status start(const struct emulate_interfere *interfere, struct program *program)
+{
+    bool gzip = interfere->schedule.loads[program->load].kind == EMULATE_LOAD_GZIP;
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0) {
+        emulate_program_run(gzip, program->share, parent);
+    }
+    if (pid < 0) {
+        return stn_fail(STN_ERR_IO, "node %s: cannot start a program that interferes: %s",
+                        interfere->node, strerror(errno));
+    }
+    program->pid = pid;
+    return STN_OK;
+}
+
+// A load that is gone would make an experiment a lie.
+static enum stn_status check(const struct emulate_interfere *interfere, struct program *program)
+{
+    int wait_status;
+    if (waitpid(program->pid, &wait_status, WNOHANG) != program->pid) {
+        return STN_OK;
+    }
+    program->pid = 0;
+    if (WIFEXITED(wait_status)) {
+        return stn_fail(STN_ERR_IO, "node %s: a program that was to interfere ended with code %d%s",
+                        interfere->node, WEXITSTATUS(wait_status),
+                        WEXITSTATUS(wait_status) == EMULATE_PROGRAM_MISSING ? "; is gzip installed?"
+                                                                            : "");
+    }
+    return stn_fail(STN_ERR_IO, "node %s: a program that was to interfere was ended by signal %d",
+                    interfere->node, WTERMSIG(wait_status));
+}
+
+enum stn_status emulate_interfere_step(struct emulate_interfere *interfere, int64_t step)
+{
+    enum stn_status status = STN_OK;
+    for (int i = 0; interfere && i < interfere->count && !status; i++) {
+        struct program *program = &interfere->programs[i];
+        const struct emulate_load *load = &interfere->schedule.loads[program->load];
+        bool due = step >= load->from && step <= load->to;
+        if (!due) {
+            end(program);
+        } else if (program->pid == 0) {
+            status = start(interfere, program);
+        } else {
+            status = check(interfere, program);
+        }
+    }
+    return status;
+}
+
+// ---- all of them ----------------------------------------------------------------------------------------
+
+static enum stn_status check_nodes(const struct emulate_schedule *schedule, const char *text,
+                                   const struct cluster *cluster)
+{
+    for (int i = 0; i < schedule->count; i++) {
+        const char *name = schedule->loads[i].node;
+        if (cluster_find(cluster, name) < 0) {
+            return cluster_fail_unknown(cluster, "--interfere", text, name);
+        }
+    }
+    return STN_OK;
+}
+
+static bool is_own(const struct emulate_interfere *interfere, int load)
+{
+    return strcmp(interfere->schedule.loads[load].node, interfere->node) == 0;
+}
+
+static void list_programs(struct emulate_interfere *interfere)
+{
+    for (int i = 0; i < interfere->schedule.count; i++) {
+        double left = is_own(interfere, i) ? interfere->schedule.loads[i].processes : 0;
+        for (; left > 0; left -= 1) {
+            interfere->programs[interfere->count++] =
+                (struct program){.load = i, .share = fmin(left, 1)};
+        }
+    }
+}
+
+static enum stn_status open_programs(struct emulate_interfere *interfere)
+{
+    size_t count = 0;
+    for (int i = 0; i < interfere->schedule.count; i++) {
+        count += is_own(interfere, i) ? (size_t)ceil(interfere->schedule.loads[i].processes) : 0;
+    }
+    interfere->programs = calloc(count + 1, sizeof(*interfere->programs));
+    if (!interfere->programs) {
+        return stn_fail(STN_ERR_NO_MEMORY, "--interfere: no memory for %zu programs", count);
+    }
+    list_programs(interfere);
+    if (count > 0 && emulate_pace_share() > 0) {
+        stn_log(STN_LOG_WARN,
+                "node %s paces itself: what --interfere starts is not confined to its share and "
+                "takes as much of it as the scheduler happens to give",
+                interfere->node);
+    }
+    return STN_OK;
+}
+
+enum stn_status emulate_interfere_open(const char *text, const struct cluster *cluster, int rank,
+                                       struct emulate_interfere **out)
+{
+    *out = NULL;
+    if (!text) {
+        return STN_OK;
+    }
+    struct emulate_interfere *interfere = calloc(1, sizeof(*interfere));
+    if (!interfere) {
+        return stn_fail(STN_ERR_NO_MEMORY, "--interfere: no memory");
+    }
+    enum stn_status status = emulate_schedule_parse(text, &interfere->schedule);
+    if (!status) {
+        status = check_nodes(&interfere->schedule, text, cluster);
+    }
+    if (!status) {
+        interfere->node = cluster->nodes[rank].name;
+        status = open_programs(interfere);
+    }
+    if (status) {
+        emulate_interfere_close(interfere);
+        return status;
+    }
+    *out = interfere;
+    return STN_OK;
+}
+
+void emulate_interfere_close(struct emulate_interfere *interfere)
+{
+    if (!interfere) {
+        return;
+    }
+    for (int i = 0; i < interfere->count; i++) {
+        end(&interfere->programs[i]);
+    }
+    free(interfere->programs);
+    emulate_schedule_fini(&interfere->schedule);
+    free(interfere);
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a trainer's settings become: a checkpoint, a plan and a split say what the user left open.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "stannis/log.h"
+#include "train/config.h"
+#include "train/trainer.h"
+
+enum stn_status trainer_settle_config(struct trainer *t, const struct stn_train_config *config)
+{
+    t->meta.config = *config;
+    if (config->resume && config->micro_batch == STN_MICRO_BATCH_AUTO) {
+        t->meta.config.micro_batch = 0; // the one that the run began with
+    }
+    if (config->resume && config->batch == STN_BATCH_AUTO) {
+        t->meta.config.batch = stn_train_defaults().batch; // the same
+    }
+    t->meta.progress.best_accuracy = -1.0;
+    char *path;
+    enum stn_status status = train_nodes_share_file(&t->nodes, config->resume, &path);
+    if (status) {
+        return status;
+    }
+    if (path) {
+        status = checkpoint_open(path, &t->resumed);
+        if (!status) {
+            status = checkpoint_merge_config(t->resumed, &t->meta.config);
+        }
+        if (!status) {
+            t->meta.progress = checkpoint_meta(t->resumed)->progress;
+        }
+        free(path);
+    }
+    return status ? status : train_config_check(&t->meta.config);
+}
+
+struct train_subject trainer_subject(const struct trainer *t)
+{
+    return (struct train_subject){
+        .config = &t->meta.config,
+        .cluster = &t->nodes.cluster,
+        .channels = t->meta.channels,
+        .classes = t->meta.classes,
+        .counts = t->sets.counts[STN_SPLIT_TRAIN],
+        .samples = t->meta.train_samples,
+    };
+}
+
+// Node 0 looks.
+static enum stn_status plan_is_there(struct trainer *t, bool *there)
+{
+    const struct stn_train_config *config = &t->meta.config;
+    int32_t found = config->plan && (!config->plan_optional || access(config->plan, F_OK) == 0);
+    enum stn_status status = STN_OK;
+    if (t->nodes.size > 1) {
+        status = comm_broadcast(t->nodes.comm, COMM_CONTROL, 0, &found, sizeof(found));
+    }
+    *there = found;
+    return status;
+}
+
+// Where it may be left out, a plan that does not fit is forgotten.
+static enum stn_status check_plan(struct trainer *t)
+{
+    const struct stn_train_config *config = &t->meta.config;
+    const struct train_subject subject = trainer_subject(t);
+    char why[160];
+    if (!config->plan_optional) {
+        return train_plan_check(t->plan, &subject, config->plan);
+    }
+    if (!train_plan_fits(t->plan, &subject, why, sizeof(why))) {
+        if (t->nodes.rank == 0) {
+            stn_log(STN_LOG_INFO, "%s: %s; measuring anew", config->plan, why);
+        }
+        stn_plan_destroy(t->plan);
+        t->plan = NULL;
+    }
+    return STN_OK;
+}
+
+enum stn_status trainer_open_plan(struct trainer *t)
+{
+    struct stn_train_config *config = &t->meta.config;
+    config->data.image_size = stn_dataset_info(t->sets.public_set)->image_size;
+    bool there;
+    char *path = NULL;
+    enum stn_status status = plan_is_there(t, &there);
+    if (status || !there) {
+        return status;
+    }
+    status = train_nodes_share_file(&t->nodes, config->plan, &path);
+    if (!status) {
+        status = stn_plan_read(path, &t->plan);
+    }
+    free(path);
+    if (!status) {
+        status = check_plan(t);
+    }
+    if (status || !t->plan) {
+        return status;
+    }
+    config->micro_batch = t->plan->micro_batch;
+    config->batch = config->batch ? config->batch : t->plan->batch;
+    if (config->policy == STN_POLICY_DEFAULT) {
+        config->policy = t->plan->policy;
+    }
+    return STN_OK;
+}
+
+enum stn_status trainer_resolve_sizes(struct trainer *t, const struct stn_model_info *model)
+{
+    struct stn_train_config *config = &t->meta.config;
+    if (config->batch == 0 && !config->split) {
+        config->batch = STN_BATCH_USUAL;
+    }
+    if (config->micro_batch == 0) {
+        bool small = config->batch > 0 && config->batch < model->default_micro_batch;
+        config->micro_batch = small ? config->batch : model->default_micro_batch;
+    }
+    if (config->policy == STN_POLICY_DEFAULT) {
+        config->policy = STN_POLICY_BALANCED;
+    }
+    if (!config->split) {
+        return STN_OK;
+    }
+    int micro_batches = (config->batch + config->micro_batch - 1) / config->micro_batch;
+    enum stn_status status =
+        train_splits_parse(config->split, t->nodes.size, micro_batches, &t->splits);
+    if (!status && config->batch == 0) {
+        config->batch = train_splits_sum(&t->splits) * config->micro_batch;
+    }
+    return status;
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trainer measured: train/tune.h's probe made of the steps that it will do, with its own data, kernels,
+// sums and exchange. Weights stay put (a learning rate of 0) but for the optimizer's state and
+// running statistics, which whoever tunes sets anew afterwards.
+#include <limits.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "train/memory.h"
+#include "train/trainer.h"
+#include "train/tune.h"
+
+// The step that the exchange is tried with takes at most about so long.
+static const double trial_s = 1.5;
+
+struct probe {
+    struct trainer *trainer;
+    struct train_feed feed; // of this node alone, a micro-batch a step
+    struct optim_sgd sgd;
+};
+
+// ---- steps --------------------------------------------------------------------------------------
+
+// The ragged end of an epoch is no measure of a micro-batch.
+static enum stn_status skip_ragged(struct train_feed *feed)
+{
+    struct train_feed_step step = train_feed_begin_step(feed);
+    while (step.end - step.begin < feed->micro_batch && feed->samples >= feed->micro_batch) {
+        struct data_batch *batch;
+        enum stn_status status = train_feed_next(feed, &batch);
+        if (status) {
+            return status;
+        }
+        train_feed_release(feed, batch);
+        step = train_feed_begin_step(feed);
+    }
+    return STN_OK;
+}
+
+static enum stn_status compute(struct probe *probe, int micro_batches, enum trainer_sums last,
+                               struct kernel_loss_totals *totals)
+{
+    enum stn_status status = STN_OK;
+    nn_net_begin_step(probe->trainer->engine.net);
+    for (int k = 0; k < micro_batches && !status; k++) {
+        status = skip_ragged(&probe->feed);
+        if (!status) {
+            enum trainer_sums sums = k == micro_batches - 1 ? last : TRAINER_KEEP;
+            status = trainer_micro_batch(probe->trainer, &probe->feed, sums, totals);
+        }
+    }
+    return status;
+}
+
+static void update(struct probe *probe, int64_t count)
+{
+    struct trainer *t = probe->trainer;
+    if (count > 0) {
+        nn_net_merge_statistics(t->engine.net, (double)count, trainer_statistics_momentum);
+        train_engine_descend(&t->engine, &probe->sgd, 0.0, count, t->momentum);
+    }
+}
+
+static enum stn_status step_alone(void *context, int micro_batches, double *seconds)
+{
+    struct probe *probe = context;
+    struct kernel_loss_totals totals = {0};
+    double begin = base_clock_seconds();
+    enum stn_status status = compute(probe, micro_batches, TRAINER_LEAVE, &totals);
+    if (!status) {
+        update(probe, totals.count);
+    }
+    *seconds = base_clock_seconds() - begin;
+    return status;
+}
+
+static enum stn_status step_together(void *context, int micro_batches, struct tune_step *out)
+{
+    struct probe *probe = context;
+    struct trainer *t = probe->trainer;
+    struct train_node_report own = {.vitals.step = hypertune_no_step};
+    const struct train_verdict *verdict;
+    double begin = base_clock_seconds();
+    exchange_begin(t->exchange);
+    own.status = compute(probe, micro_batches, TRAINER_SEND, &own.totals);
+    double computed = base_clock_seconds();
+    enum stn_status status = exchange_finish(t->exchange);
+    if (!status) {
+        status = train_nodes_sum(&t->nodes, &own, NULL, NULL, &verdict);
+    }
+    if (status) {
+        return status;
+    }
+    double exchanged = base_clock_seconds();
+    update(probe, verdict->totals.count);
+    double end = base_clock_seconds();
+    *out = (struct tune_step){.compute_s = computed - begin + end - exchanged,
+                              .update_s = end - exchanged,
+                              .wall_s = end - begin};
+    return STN_OK;
+}
+
+static enum stn_status exchange_alone(void *context, double *seconds)
+{
+    struct probe *probe = context;
+    struct trainer *t = probe->trainer;
+    enum stn_status status = train_nodes_agree(&t->nodes, STN_OK); // all begin together
+    if (status) {
+        return status;
+    }
+    double begin = base_clock_seconds();
+    nn_net_begin_step(t->engine.net);
+    exchange_begin(t->exchange);
+    status = exchange_finish(t->exchange);
+    *seconds = base_clock_seconds() - begin;
+    return status;
+}
+
+static bool stop_wanted(void *context)
+{
+    return trainer_polls_stop(((struct probe *)context)->trainer);
+}
+
+static enum stn_status probe_open(struct trainer *t, struct probe *out)
+{
+    struct train_feed_config feed = trainer_feed_config(t, STN_SPLIT_TRAIN);
+    feed.nodes = 0;
+    feed.batch = t->meta.config.micro_batch;
+    *out = (struct probe){.trainer = t,
+                          .sgd = {.momentum = (float)t->meta.config.momentum,
+                                  .weight_decay = (float)t->meta.config.weight_decay,
+                                  .nesterov = t->meta.config.nesterov}};
+    enum stn_status status = train_feed_open(&feed, &out->feed);
+    if (!status) {
+        train_feed_seek(&out->feed, 0, 0, INT_MAX);
+    }
+    return status;
+}
+
+// ---- tuning -------------------------------------------------------------------------------------
+
+static struct train_node_profile *own_profile(struct trainer *t)
+{
+    return &t->profile.about[t->nodes.rank];
+}
+
+static enum stn_status gather_profiles(struct trainer *t)
+{
+    const struct train_node_profile own = *own_profile(t);
+    enum stn_status status =
+        comm_all_gather(t->nodes.comm, COMM_CONTROL, &own, sizeof(own), t->profile.about);
+    if (!status) {
+        train_profile_use_measured(&t->profile);
+    }
+    return status;
+}
+
+// What was planned and what was really taken, whichever is more.
+static enum stn_status check_memory(struct trainer *t)
+{
+    struct train_node_profile *own = own_profile(t);
+    uint64_t peak = base_memory_peak();
+    own->memory_needed = peak > own->memory_needed ? peak : own->memory_needed;
+    if (own->memory_limit == 0 || own->memory_needed <= own->memory_limit) {
+        return STN_OK;
+    }
+    return stn_fail(STN_ERR_NO_MEMORY,
+                    "node %s: steps with micro-batches of %d took %llu MiB, and it has %llu; use a "
+                    "smaller --micro-batch, or give it more memory",
+                    train_nodes_own(&t->nodes)->name, t->meta.config.micro_batch,
+                    (unsigned long long)(own->memory_needed >> 20),
+                    (unsigned long long)(own->memory_limit >> 20));
+}
+
+// Lines, then what the exchange costs at about the split that they lead to.
+static enum stn_status measure(struct trainer *t, const struct tune_config *config)
+{
+    struct train_profile *profile = &t->profile;
+    struct train_node_profile *own = own_profile(t);
+    const struct train_subject subject = trainer_subject(t);
+    int nodes = t->nodes.size, batch;
+    struct train_splits splits = {0};
+    enum stn_status status = tune_lines(config, own);
+    if (status) {
+        return status;
+    }
+    double crowding = tune_crowding(profile->about, nodes, t->nodes.rank);
+    own->line.fixed_s *= crowding;
+    own->line.each_s *= crowding;
+    status = train_nodes_agree(&t->nodes, check_memory(t));
+    if (!status) {
+        status = gather_profiles(t);
+    }
+    if (!status) {
+        status = train_plan_split(&subject, profile, &batch, &splits);
+        status = train_nodes_agree(&t->nodes, status);
+    }
+    double step_s = 0.0;
+    if (!status) {
+        step_s = train_plan_trial(profile, splits.values, trial_s, splits.values);
+        // how many steps follow from it: to the bit the same for all
+        status = comm_broadcast(t->nodes.comm, COMM_CONTROL, 0, &step_s, sizeof(step_s));
+    }
+    if (!status) {
+        status = tune_reduction(config, splits.values, step_s, own, &profile->cluster.reduction);
+    }
+    train_splits_fini(&splits);
+    return status ? status : gather_profiles(t);
+}
+
+enum stn_status trainer_tune(struct trainer *t, const struct stn_train_observer *observer)
+{
+    struct probe probe;
+    double begin = base_clock_seconds();
+    comm_set_phase(t->nodes.comm, t->meta.progress.step, "being measured");
+    enum stn_status status = train_nodes_agree(&t->nodes, probe_open(t, &probe));
+    if (!status) {
+        const struct tune_probe steps = {.context = &probe,
+                                         .alone = step_alone,
+                                         .together = step_together,
+                                         .exchange = exchange_alone,
+                                         .stop = stop_wanted};
+        struct tune_config config = tune_defaults;
+        config.nodes = &t->nodes;
+        config.probe = &steps;
+        config.observer = observer;
+        config.micro_batch = t->meta.config.micro_batch;
+        tune_take_turns(t->profile.about, t->nodes.size, t->nodes.rank, &config.slot,
+                        &config.slots);
+        for (int i = 0; i < t->nodes.size; i++) {
+            t->profile.in_turn |= tune_crowding(t->profile.about, t->nodes.size, i) > 1.0;
+        }
+        status = measure(t, &config);
+    }
+    train_feed_close(&probe.feed);
+    exchange_forget_stats(t->exchange);
+    t->profile.seconds = base_clock_seconds() - begin;
+    return status;
+}

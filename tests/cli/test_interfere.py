@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--interfere as a user gives it: other programs in a node's share, seen in the events, and gone with the node."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import unittest
+
+from program import SMALL, STANNIS, ProgramTest
+from test_cluster import EMULATE, processes_with
+
+STEPS = ["--micro-batch", "4", "--batch", "48", "--steps", "12", "--epochs", "100"]
+
+
+@unittest.skipUnless(shutil.which("mpirun"), "no mpirun")
+class InterfereTest(ProgramTest):
+    def environment(self, **changes):
+        return super().environment(ASAN_OPTIONS="detect_leaks=0", **changes)  # Open MPI leaks at its end
+
+    def test_mistakes(self):
+        for text, says in (("csd.0@5:busy*1", "NODE@FROM-TO:LOAD"), ("csd.0@9-5:busy*1", "are no steps"),
+                           ("csd.0@1-5:tar*1", "gzip*K or busy*K"), ("csd.O@1-5:busy*1", "did you mean csd.0?")):
+            self.fail_with_one_line(2, "train", *SMALL, *EMULATE, "--interfere", text, "--out", "out", says=(says,))
+
+    def test_events_say_what_each_node_did(self):
+        self.succeed("train", *SMALL, *STEPS, *EMULATE, "--interfere", "csd.0@3-10:busy*3", "--policy", "static",
+                            "--events", "events.jsonl", "--out", "out")
+        events = [json.loads(line) for line in (self.folder / "events.jsonl").read_text().splitlines()]
+        self.assertEqual(events[0]["nodes"], ["host", "csd.0", "csd.1"])
+        steps = [event for event in events if event["event"] == "step"]
+        self.assertEqual(len(steps), 12)
+        for step in steps:
+            self.assertEqual(sum(step["split"]), 12)
+            for key in ("compute_s", "wait_s", "slowdown"):
+                self.assertEqual(len(step[key]), 3)
+
+    def test_the_load_is_in_the_share_and_ends_with_its_node(self):
+        process = subprocess.Popen(
+            [os.path.abspath(STANNIS), "train", *SMALL, *EMULATE, "--epochs", "100000", "--interfere",
+             "csd.0@1-1000000:busy*2", "--out", str(self.folder / "out"), "--progress", "none"],
+            cwd=self.folder, env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.communicate)
+        node, children = self.wait_until(self.loaded_node, "a load")
+        self.assertEqual({groups_of(child) for child in children}, {groups_of(node)})
+        os.kill(node, signal.SIGKILL)
+        process.communicate(timeout=120)
+        self.assertNotEqual(process.returncode, 0)
+        self.wait_until(lambda: not processes_with(str(self.folder)), "the end of all programs")
+
+    def loaded_node(self):
+        """The node that has two children like itself, and these."""
+        pids = processes_with(str(self.folder / "out"))
+        children = {pid: [child for child in pids if parent_of(child) == pid] for pid in pids}
+        return next(((pid, found) for pid, found in children.items() if len(found) == 2 and is_node(pid)), None)
+
+
+def proc(pid, file):
+    try:
+        with open(f"/proc/{pid}/{file}", encoding="utf-8", errors="replace") as f:
+            return f.read()
+    except OSError:
+        return ""
+
+
+def parent_of(pid):
+    fields = proc(pid, "stat").rpartition(")")[2].split()
+    return int(fields[1]) if fields else 0
+
+
+def groups_of(pid):
+    return proc(pid, "cgroup")
+
+
+def is_node(pid):
+    return "OMPI_COMM_WORLD_RANK=" in proc(pid, "environ")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs that interfere: they run when they should, as children of the node, and none is left behind.
+#include "emulate/interfere.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "cmocka_all.h"
+
+enum { CHILDREN_MAX = 16, PATIENCE_MS = 60000 };
+
+static struct cluster cluster;
+
+static int make_cluster(void **state)
+{
+    (void)state;
+    return cluster_parse_emulate("host=0.25,csd*2=0.1", &cluster) == STN_OK ? 0 : -1;
+}
+
+static int drop_cluster(void **state)
+{
+    (void)state;
+    cluster_fini(&cluster);
+    return 0;
+}
+
+// The children of a process, as the kernel lists them.
+static int children_of(int pid, int children[CHILDREN_MAX])
+{
+    char path[64];
+    int count = 0;
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+    FILE *f = fopen(path, "re");
+    assert_non_null(f);
+    while (count < CHILDREN_MAX && fscanf(f, "%d", &children[count]) == 1) {
+        count++;
+    }
+    fclose(f);
+    return count;
+}
+
+static int own_children(void)
+{
+    int children[CHILDREN_MAX];
+    return children_of(getpid(), children);
+}
+
+static struct emulate_interfere *open_for(const char *text, int rank)
+{
+    struct emulate_interfere *interfere;
+    assert_int_equal(emulate_interfere_open(text, &cluster, rank, &interfere), STN_OK);
+    return interfere;
+}
+
+static void assert_children(struct emulate_interfere *interfere, int64_t step, int count)
+{
+    assert_int_equal(emulate_interfere_step(interfere, step), STN_OK);
+    assert_int_equal(own_children(), count);
+}
+
+static void programs_run_from_first_to_last_step(void **state)
+{
+    (void)state;
+    struct emulate_interfere *interfere = open_for("csd.0@3-4:busy*1.5,csd.0@4-6:gzip*1", 1);
+    const int expected[] = {0, 0, 2, 3, 1, 1, 0, 0};
+    for (int i = 0; i < 8; i++) {
+        assert_children(interfere, i + 1, expected[i]);
+    }
+    emulate_interfere_close(interfere);
+}
+
+static void other_nodes_are_left_alone(void **state)
+{
+    (void)state;
+    struct emulate_interfere *interfere = open_for("csd.0@1-9:busy*2", 2);
+    assert_children(interfere, 1, 0);
+    emulate_interfere_close(interfere);
+}
+
+static void closing_ends_what_runs(void **state)
+{
+    (void)state;
+    struct emulate_interfere *interfere = open_for("host@1-100:busy*3", 0);
+    assert_children(interfere, 1, 3);
+    emulate_interfere_close(interfere);
+    assert_int_equal(own_children(), 0);
+}
+
+static void a_resumed_run_starts_in_the_middle(void **state)
+{
+    (void)state;
+    struct emulate_interfere *interfere = open_for("host@5-100:busy*1", 0);
+    assert_children(interfere, 50, 1);
+    emulate_interfere_close(interfere);
+}
+
+static void without_a_plan_nothing_happens(void **state)
+{
+    (void)state;
+    struct emulate_interfere *interfere = open_for(NULL, 0);
+    assert_null(interfere);
+    assert_int_equal(emulate_interfere_step(interfere, 1), STN_OK);
+    emulate_interfere_close(interfere);
+}
+
+static void unknown_nodes_are_refused(void **state)
+{
+    (void)state;
+    struct emulate_interfere *interfere;
+    struct capture capture;
+    capture_start(&capture);
+    assert_int_equal(emulate_interfere_open("csd@1-2:busy*1", &cluster, 0, &interfere),
+                     STN_ERR_INVALID);
+    capture_stop();
+    assert_non_null(strstr(capture.last, "there is no node 'csd'"));
+}
+
+// Waits for its end without reaping it.
+static void await(int pid)
+{
+    siginfo_t info;
+    assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+}
+
+static void a_load_that_vanishes_is_an_error(void **state)
+{
+    (void)state;
+    int children[CHILDREN_MAX];
+    struct emulate_interfere *interfere = open_for("host@1-100:busy*1", 0);
+    assert_children(interfere, 1, 1);
+    assert_int_equal(children_of(getpid(), children), 1);
+    kill(children[0], SIGKILL);
+    await(children[0]);
+    struct capture capture;
+    capture_start(&capture);
+    assert_int_equal(emulate_interfere_step(interfere, 2), STN_ERR_IO);
+    capture_stop();
+    assert_non_null(strstr(capture.last, "ended by signal 9"));
+    emulate_interfere_close(interfere);
+}
+
+static void a_missing_gzip_is_said(void **state)
+{
+    (void)state;
+    int children[CHILDREN_MAX];
+    char *path = strdup(getenv("PATH"));
+    setenv("PATH", "/nowhere", 1);
+    struct emulate_interfere *interfere = open_for("host@1-100:gzip*1", 0);
+    assert_children(interfere, 1, 1);
+    assert_int_equal(children_of(getpid(), children), 1);
+    await(children[0]);
+    struct capture capture;
+    capture_start(&capture);
+    assert_int_equal(emulate_interfere_step(interfere, 2), STN_ERR_IO);
+    capture_stop();
+    assert_non_null(strstr(capture.last, "is gzip installed?"));
+    emulate_interfere_close(interfere);
+    setenv("PATH", path, 1);
+    free(path);
+}
+
+// A node in a process of its own: says through the pipe when its load runs, then waits to be killed.
+static void be_a_node(int ready)
+{
+    struct emulate_interfere *interfere;
+    if (emulate_interfere_open("host@1-100:busy*2,host@1-100:gzip*1", &cluster, 0, &interfere) !=
+            STN_OK ||
+        emulate_interfere_step(interfere, 1) != STN_OK || write(ready, "r", 1) != 1) {
+        _exit(1);
+    }
+    for (;;) {
+        pause();
+    }
+}
+
+static void a_killed_node_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    int ends[2], children[CHILDREN_MAX], fds[CHILDREN_MAX];
+    char byte;
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    pid_t node = fork();
+    assert_true(node >= 0);
+    if (node == 0) {
+        be_a_node(ends[1]);
+    }
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    int count = children_of(node, children);
+    assert_int_equal(count, 3);
+    for (int i = 0; i < count; i++) {
+        fds[i] = pidfd_open(children[i], 0);
+        assert_true(fds[i] >= 0);
+    }
+    kill(node, SIGKILL);
+    assert_int_equal(waitpid(node, NULL, 0), node);
+    for (int i = 0; i < count; i++) {
+        struct pollfd ended = {.fd = fds[i], .events = POLLIN};
+        assert_int_equal(poll(&ended, 1, PATIENCE_MS), 1);
+        close(fds[i]);
+    }
+    close(ends[0]);
+    close(ends[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(programs_run_from_first_to_last_step),
+        cmocka_unit_test(other_nodes_are_left_alone),
+        cmocka_unit_test(closing_ends_what_runs),
+        cmocka_unit_test(a_resumed_run_starts_in_the_middle),
+        cmocka_unit_test(without_a_plan_nothing_happens),
+        cmocka_unit_test(unknown_nodes_are_refused),
+        cmocka_unit_test(a_load_that_vanishes_is_an_error),
+        cmocka_unit_test(a_missing_gzip_is_said),
+        cmocka_unit_test(a_killed_node_leaves_nothing_behind),
+    };
+    return cmocka_run_group_tests(tests, make_cluster, drop_cluster);
+}

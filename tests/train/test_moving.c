@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work that is moved while training runs: nothing is lost, nothing is learned differently. What the
+// nodes measure is made up, so every decision is known beforehand.
+#include <math.h>
+#include <string.h>
+
+#include "cluster_run.h"
+#include "cmocka_all.h"
+#include "hypertune/report.h"
+#include "small_run.h"
+#include "support.h"
+
+static char alone[64], together[64];
+
+static int make_scratch(void **state)
+{
+    (void)state;
+    scratch_create(alone);
+    scratch_create(together);
+    errors_catch();
+    return 0;
+}
+
+static int remove_scratch(void **state)
+{
+    (void)state;
+    scratch_remove(alone);
+    scratch_remove(together);
+    return 0;
+}
+
+// ---- made-up time -------------------------------------------------------------------------------
+
+// Node 1 is `slowdown` times slower from one step to before another.
+struct load {
+    int64_t from, to;
+    double slowdown;
+    bool broken; // it says nothing of use then
+};
+
+static void measure(void *context, int node, struct hypertune_report *report)
+{
+    const struct load *load = context;
+    bool loaded = node == 1 && report->step >= load->from && report->step < load->to;
+    double slowdown = loaded ? load->slowdown : 1.0;
+    *report = (struct hypertune_report){
+        .step = report->step,
+        .micro_batches = report->micro_batches,
+        .compute_s = 0.1 * report->micro_batches * slowdown,
+        .cpu_s = 0.1 * report->micro_batches,
+        .throttled_s = 0.1 * report->micro_batches * (slowdown - 1.0),
+        .share_cpu_s = 0.1 * report->micro_batches * slowdown,
+        .wait_s = 0.01,
+        .clock_s = 1000.0 * (double)report->step,
+    };
+    if (loaded && load->broken) {
+        report->compute_s = NAN;
+    }
+}
+
+// ---- what is heard ------------------------------------------------------------------------------
+
+enum { NODES = 3, HEARD_MAX = 64 };
+
+struct heard {
+    struct stn_train_change changes[HEARD_MAX];
+    int splits[HEARD_MAX][NODES]; // after
+    int count;
+    int64_t images;       // of all steps
+    int most[NODES];      // micro-batches in a step
+    double slowdown;      // of node 1, the most that was believed
+    double lr, lr_begin;  // of the last step, of the first
+    int batch_last_epoch; // largest step there
+    int epoch;
+};
+
+static void hear_change(void *context, const struct stn_train_change *change)
+{
+    struct heard *heard = context;
+    assert_true(heard->count < HEARD_MAX);
+    heard->changes[heard->count] = *change;
+    memcpy(heard->splits[heard->count], change->after, NODES * sizeof(int));
+    heard->count++;
+}
+
+static void hear_step(void *context, const struct stn_train_step *step)
+{
+    struct heard *heard = context;
+    assert_int_equal(step->nodes, NODES);
+    heard->images += step->images;
+    if (heard->epoch != step->epoch) {
+        heard->batch_last_epoch = 0;
+    }
+    heard->epoch = step->epoch;
+    heard->batch_last_epoch =
+        step->images > heard->batch_last_epoch ? step->images : heard->batch_last_epoch;
+    heard->lr_begin = step->step == 1 ? step->lr : heard->lr_begin;
+    heard->lr = step->lr;
+    for (int i = 0; i < NODES; i++) {
+        int m = step->node[i].micro_batches;
+        heard->most[i] = m > heard->most[i] ? m : heard->most[i];
+    }
+    heard->slowdown = fmax(heard->slowdown, step->node[1].slowdown);
+}
+
+static int heard_kind(const struct heard *heard, enum stn_train_change_kind kind)
+{
+    int count = 0;
+    for (int i = 0; i < heard->count; i++) {
+        count += heard->changes[i].kind == kind;
+    }
+    return count;
+}
+
+static const struct stn_train_change *heard_first(const struct heard *heard,
+                                                  enum stn_train_change_kind kind)
+{
+    for (int i = 0; i < heard->count; i++) {
+        if (heard->changes[i].kind == kind) {
+            return &heard->changes[i];
+        }
+    }
+    fail_msg("there should be a change of kind %d", (int)kind);
+    return NULL;
+}
+
+static struct heard run(const struct stn_train_config *config, struct load load,
+                        struct stn_train_result *result)
+{
+    struct heard heard = {0};
+    const struct stn_train_observer observer = {
+        .context = &heard, .step = hear_step, .change = hear_change};
+    const struct train_meter meter = {.alter = measure, .context = &load};
+    enum stn_status statuses[NODES];
+    cluster_run_measured(NODES, config, NULL, &observer, &meter, statuses, result);
+    for (int i = 0; i < NODES; i++) {
+        assert_int_equal(statuses[i], STN_OK);
+    }
+    return heard;
+}
+
+// 20 steps an epoch of 8 micro-batches, the last step short and ragged.
+static struct stn_train_config steps_of_eight(const char *out)
+{
+    struct stn_train_config config = small_config(out);
+    config.data.spec = "synthetic:313";
+    config.batch = 16;
+    config.micro_batch = 2;
+    config.epochs = 2;
+    config.lr = 0.01;
+    config.augment = STN_AUGMENT_FULL;
+    return config;
+}
+
+static void run_alone(struct stn_train_config config)
+{
+    enum stn_status status;
+    config.out_dir = alone;
+    cluster_run(1, &config, NULL, NULL, &status, NULL);
+    assert_int_equal(status, STN_OK);
+}
+
+// ---- balanced -----------------------------------------------------------------------------------
+
+static void moved_work_is_the_same_training(void **state)
+{
+    (void)state;
+    struct stn_train_config config = steps_of_eight(together);
+#ifndef __SANITIZE_ADDRESS__ // batch norms and dropout; ten times slower there, and the same code
+    config.net = "mobilenet_v2";
+    config.data.image_size = 32;
+    config.epochs = 1;
+#endif
+    struct stn_train_result result;
+    struct heard heard = run(&config, (struct load){.from = 7, .to = 13, .slowdown = 4.0}, &result);
+    assert_true(heard_kind(&heard, STN_CHANGE_SPLIT) >= 2);
+    assert_int_equal(heard.images, 313 * config.epochs);
+    assert_int_equal(result.lost, 0);
+    run_alone(config);
+    double distance =
+        checkpoint_distance(in(together, "last.safetensors"), in(alone, "last.safetensors"));
+    if (distance > 0.0) { // not nearly: every bit
+        fail_msg("weights differ by %.2g of the largest", distance);
+    }
+}
+
+static void work_goes_and_comes_back(void **state)
+{
+    (void)state;
+    const struct stn_train_config config = steps_of_eight(NULL);
+    struct stn_train_result result;
+    struct heard heard = run(&config, (struct load){.from = 7, .to = 13, .slowdown = 3.0}, &result);
+    const struct stn_train_change *slowed = heard_first(&heard, STN_CHANGE_SLOWED);
+    const struct stn_train_change *split = heard_first(&heard, STN_CHANGE_SPLIT);
+    const struct stn_train_change *back = heard_first(&heard, STN_CHANGE_RECOVERED);
+    assert_int_equal(slowed->node, 1);
+    assert_int_equal(slowed->since_step, 7);
+    assert_int_equal(slowed->step, 8); // one step is not believed
+    assert_true(fabs(slowed->slowdown - 3.0) < 0.1);
+    assert_string_equal(slowed->cause, "another process in its share");
+    assert_int_equal(split->step, 8);
+    assert_int_equal(split->node, 1);
+    assert_true(split->gain > 0.2);
+    int at = (int)(split - heard.changes);
+    assert_int_equal(heard.splits[at][0] + heard.splits[at][1] + heard.splits[at][2], 8);
+    assert_int_equal(heard.splits[at][1], 1);
+    assert_int_equal(back->node, 1);
+    assert_true(back->step > 13 && back->step <= 20);
+    assert_true(back->cost_seconds > 0.0);
+    assert_true(heard.slowdown > 2.5);
+    assert_true(heard.splits[heard.count - 1][1] >= 2);
+    assert_int_equal(heard_kind(&heard, STN_CHANGE_LASTING), 0);
+}
+
+static void a_quiet_run_moves_nothing(void **state)
+{
+    (void)state;
+    const struct stn_train_config config = steps_of_eight(NULL);
+    struct stn_train_result result;
+    assert_int_equal(run(&config, (struct load){0}, &result).count, 0);
+}
+
+// Reports without meaning are as none: nobody guesses.
+static void broken_reports_move_nothing(void **state)
+{
+    (void)state;
+    const struct stn_train_config config = steps_of_eight(NULL);
+    struct stn_train_result result;
+    const struct load load = {.from = 7, .to = 30, .slowdown = 4.0, .broken = true};
+    struct heard heard = run(&config, load, &result);
+    assert_int_equal(heard.count, 0);
+    assert_int_equal(heard.images, 626);
+}
+
+// ---- those that only watch ----------------------------------------------------------------------
+
+static void others_are_told_and_move_nothing(void **state)
+{
+    (void)state;
+    struct stn_train_config config = steps_of_eight(NULL);
+    struct stn_train_result result;
+    const struct load load = {.from = 7, .to = 1000, .slowdown = 2.0};
+    for (int way = 0; way < 3; way++) {
+        config.policy = way == 0   ? STN_POLICY_STATIC
+                        : way == 1 ? STN_POLICY_UNIFORM
+                                   : STN_POLICY_BALANCED;
+        config.split = way == 2 ? "4,3,1" : NULL;
+        struct heard heard = run(&config, load, &result);
+        assert_int_equal(heard_kind(&heard, STN_CHANGE_SPLIT), 0);
+        assert_int_equal(heard_first(&heard, STN_CHANGE_SLOWED)->node, 1);
+        const struct stn_train_change *end = heard_first(&heard, STN_CHANGE_LASTING);
+        assert_int_equal(end->node, 1);
+        assert_int_equal(end->since_step, 7);
+        assert_true(end->cost_seconds > 0.0);
+        assert_true(heard.most[1] == 3);
+    }
+}
+
+// ---- the paper's --------------------------------------------------------------------------------
+
+// Five flags in a row after step 7, so step 11 ends the epoch: 313 − 11·16 samples are lost.
+static void the_papers_way_ends_the_epoch(void **state)
+{
+    (void)state;
+    struct stn_train_config config = steps_of_eight(together);
+    config.policy = STN_POLICY_HYPERTUNE;
+    config.schedule = STN_SCHEDULE_CONSTANT;
+    config.warmup_epochs = 0.0;
+    config.adapt.lr_scale = STN_LR_SCALE_LINEAR;
+    struct stn_train_result result;
+    struct heard heard =
+        run(&config, (struct load){.from = 7, .to = 1000, .slowdown = 4.0}, &result);
+    const struct stn_train_change *split = heard_first(&heard, STN_CHANGE_SPLIT);
+    assert_int_equal(split->step, 11);
+    assert_int_equal(split->node, 1);
+    assert_int_equal(split->lost_samples, 313 - 11 * 16);
+    assert_int_equal(result.lost, 313 - 11 * 16);
+    assert_true(split->batch < 16 && split->batch >= 8);
+    assert_int_equal(heard.batch_last_epoch, split->batch);
+    assert_true(fabs(heard.lr / heard.lr_begin - split->batch / 16.0) < 1e-9);
+    assert_int_equal(heard.images + result.lost, 626);
+    assert_int_equal(result.steps, 11 + (313 + split->batch - 1) / split->batch);
+}
+
+// What a run with another batch saves goes on with that batch.
+static void the_papers_way_resumes(void **state)
+{
+    (void)state;
+    struct stn_train_config config = steps_of_eight(together);
+    config.policy = STN_POLICY_HYPERTUNE;
+    config.steps = 15;
+    struct stn_train_result result;
+    const struct load load = {.from = 7, .to = 1000, .slowdown = 4.0};
+    int batch = run(&config, load, &result).batch_last_epoch;
+    assert_true(batch < 16);
+    config = steps_of_eight(together);
+    config.policy = STN_POLICY_STATIC;
+    config.batch = batch;
+    config.resume = in(together, "last.safetensors");
+    struct heard heard = run(&config, (struct load){0}, &result);
+    assert_int_equal(heard.batch_last_epoch, batch);
+    assert_int_equal(heard.images, 313 - 4 * batch);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(moved_work_is_the_same_training),
+        cmocka_unit_test(work_goes_and_comes_back),
+        cmocka_unit_test(a_quiet_run_moves_nothing),
+        cmocka_unit_test(broken_reports_move_nothing),
+        cmocka_unit_test(others_are_told_and_move_nothing),
+        cmocka_unit_test(the_papers_way_ends_the_epoch),
+        cmocka_unit_test(the_papers_way_resumes),
+    };
+    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}

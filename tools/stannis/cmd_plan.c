@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+// stannis plan: what a host would do with so many CSDs, before they are bought.
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "plot/plot.h"
+#include "report/json.h"
+#include "sim/sizing.h"
+#include "stannis/stannis.h"
+#include "verb.h"
+
+struct plan_options {
+    const char *host, *csd, *count, *net, *devices, *policy, *plot, *plot_energy;
+    int batch, micro_batch;
+    double knee; // per cent
+    bool json;
+};
+
+#define ROW(name, kind, field, value, help, ...)                                                   \
+    {                                                                                              \
+        name, BASE_OPTION_##kind, offsetof(struct plan_options, field), value, help, __VA_ARGS__   \
+    }
+
+static const struct base_option options[] = {
+    ROW("host", TEXT, host, "DEVICE", "the host", 0, 0, NULL),
+    ROW("csd", TEXT, csd, "DEVICE", "the CSDs in it", 0, 0, NULL),
+    ROW("count", TEXT, count, "FROM..TO", "how many of them, as 0..36 or 24", 0, 0, NULL),
+    ROW("net", TEXT, net, "NAME", "the network to train", 0, 0, NULL),
+    ROW("policy", TEXT, policy, "NAME", "who computes what, as for stannis train", 0, 0, NULL),
+    ROW("batch", INT, batch, "N", "images a step; by default as many as pay", 1, 1000000, NULL),
+    ROW("micro-batch", INT, micro_batch, "N", "images computed at once; by default the network's",
+        1, 4096, NULL),
+    ROW("knee", REAL, knee, "PERCENT", "name the number from which on a CSD adds less speed", 0,
+        100, NULL),
+    ROW("devices", TEXT, devices, "FILE", "more device profiles, in YAML", 0, 0, NULL),
+    ROW("json", FLAG, json, NULL, "print one JSON object", 0, 0, NULL),
+    ROW("plot", TEXT, plot, "FILE", "draw speed against the number of CSDs, as SVG", 0, 0, NULL),
+    ROW("plot-energy", TEXT, plot_energy, "FILE", "draw energy an image against it", 0, 0, NULL),
+    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, 0, 0, NULL},
+};
+
+static const struct base_command command = {
+    "plan", "Says what a host with CSDs would do: speed, energy, when more adds little.", NULL,
+    "Simulated from device profiles: xeon-4108, newport and laguna are those of the papers\n"
+    "(docs/papers.md); others come from a file. Watts and joules are modelled, not measured.\n"
+    "FLOPS count the multiplications and additions of forward and backward pass.\n"
+    "\n"
+    "Examples\n"
+    "  stannis plan --host xeon-4108 --csd newport --count 0..36 --net mobilenet_v2\n"
+    "  stannis plan --host xeon-4108 --csd laguna --count 36 --net mobilenet_v2 --batch 720 --json",
+    options};
+
+// ---- what is asked ------------------------------------------------------------------------------
+
+static bool parse_number(const char *text, int *out)
+{
+    int64_t number;
+    if (base_parse_int64(text, &number) != 0 || number < 0 || number > SIM_SIZING_CSDS_MAX) {
+        return false;
+    }
+    *out = (int)number;
+    return true;
+}
+
+// "0..36" or "24".
+static enum stn_status parse_count(const char *text, int *least, int *most)
+{
+    char first[16];
+    const char *dots = strstr(text, "..");
+    int length = dots ? (int)(dots - text) : (int)strlen(text);
+    snprintf(first, sizeof(first), "%.*s", length, text);
+    if (!parse_number(first, least) || !parse_number(dots ? dots + 2 : first, most) ||
+        *most < *least) {
+        return stn_fail(STN_ERR_INVALID,
+                        "--count %s: expected a number or a range as 0..36, up to %d", text,
+                        SIM_SIZING_CSDS_MAX);
+    }
+    return STN_OK;
+}
+
+static enum stn_status find_policy(const char *name, const struct plan_policy **out)
+{
+    const char *names[16] = {NULL};
+    for (int i = 0; i < plan_policies_count && i < 15; i++) {
+        names[i] = plan_policies[i].name;
+    }
+    *out = plan_policy_find(name);
+    if (*out) {
+        return STN_OK;
+    }
+    const char *meant = base_did_you_mean(name, names);
+    return stn_fail(STN_ERR_INVALID, "--policy %s: unknown policy; did you mean %s?", name,
+                    meant ? meant : "balanced");
+}
+
+// What the network costs: gradients to exchange, operations of an image.
+static enum stn_status measure_net(const struct plan_options *o, struct sim_sizing_config *config)
+{
+    const struct stn_model_info *model = stn_model_find(o->net);
+    struct stn_model_shape shape = {
+        .image_size = model->default_image_size, .channels = 3, .classes = 1000};
+    struct stn_model_cost cost;
+    enum stn_status status = stn_model_measure(model, shape, 1, &cost);
+    if (status == STN_OK) {
+        config->gradient_bytes = (double)sizeof(float) * (double)cost.parameters;
+        config->flops_per_image = 3.0 * 2.0 * (double)cost.macs;
+        config->micro_batch = o->micro_batch ? o->micro_batch : model->default_micro_batch;
+    }
+    return status;
+}
+
+static enum stn_status check(const struct plan_options *o, struct sim_sizing_config *config)
+{
+    const struct {
+        const char *name, *value, *example;
+    } needed[] = {{"host", o->host, "xeon-4108"},
+                  {"csd", o->csd, "newport"},
+                  {"count", o->count, "0..36"},
+                  {"net", o->net, "mobilenet_v2"}};
+    enum stn_status status = STN_OK;
+    for (size_t i = 0; i < sizeof(needed) / sizeof(*needed) && status == STN_OK; i++) {
+        status = verb_require(&command, needed[i].name, needed[i].value, needed[i].example);
+    }
+    if (status == STN_OK) {
+        status = verb_check_net(o->net);
+    }
+    if (status == STN_OK) {
+        status = parse_count(o->count, &config->least, &config->most);
+    }
+    if (status == STN_OK) {
+        status = find_policy(o->policy, &config->policy);
+    }
+    if (status == STN_OK) {
+        status = measure_net(o, config);
+    }
+    if (status == STN_OK && o->batch % config->micro_batch != 0) {
+        status = stn_fail(STN_ERR_INVALID, "--batch %d: must be a multiple of the micro-batch, %d",
+                          o->batch, config->micro_batch);
+    }
+    config->net = o->net;
+    config->batch = o->batch;
+    config->knee = o->knee / 100.0;
+    return status;
+}
+
+// ---- what is shown ------------------------------------------------------------------------------
+
+struct number {
+    char text[24];
+};
+
+// "-" for what is not known.
+static const char *format_real(struct number *to, const char *format, double value)
+    __attribute__((format(printf, 2, 0)));
+static const char *format_real(struct number *to, const char *format, double value)
+{
+    snprintf(to->text, sizeof(to->text), "-");
+    if (!isnan(value)) {
+        snprintf(to->text, sizeof(to->text), format, value);
+    }
+    return to->text;
+}
+
+static void print_row(const struct sim_sizing *sizing, const struct sim_sizing_row *row)
+{
+    struct number added, watts, energy, saved, flops;
+    double known = row > sizing->rows ? 100.0 * row->added : NAN;
+    printf("%4d %8.1f %7.2f× %7s %6s %7s %7s %9s %7d\n", row->csds, row->images_per_s,
+           row->images_per_s / sizing->alone.images_per_s, format_real(&added, "%.1f %%", known),
+           format_real(&watts, "%.0f", row->watts),
+           format_real(&energy, "%.2f", row->joules_per_image),
+           format_real(&saved, "%.0f %%", 100.0 * row->saved),
+           format_real(&flops, "%.1f", 1e-6 * row->flops_per_watt), row->batch);
+}
+
+static void print_human(const struct plan_options *o, const struct sim_sizing *sizing)
+{
+    printf("%s with %s, %s, %s; watts and joules are modelled\n\n", o->host, o->csd, o->net,
+           o->policy);
+    printf("CSDs    img/s  speedup   added      W   J/img   saved  MFLOPS/W   batch\n");
+    for (int i = 0; i < sizing->count; i++) {
+        print_row(sizing, &sizing->rows[i]);
+    }
+    if (sizing->knee >= 0) {
+        printf("\nknee: %d CSDs; more of them add less than %g %% each\n", sizing->knee, o->knee);
+    } else if (sizing->count > 1) {
+        printf("\nknee: none; up to the last, CSDs add %g %% or more\n", o->knee);
+    }
+}
+
+static json_t *describe_row(const struct sim_sizing *sizing, const struct sim_sizing_row *row)
+{
+    return json_pack("{s:i, s:f, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:i}", "csds", row->csds,
+                     "images_per_second", row->images_per_s, "ceiling", row->ceiling, "speedup",
+                     row->images_per_s / sizing->alone.images_per_s, "added", row->added, "watts",
+                     report_json_real(row->watts), "joules_per_image",
+                     report_json_real(row->joules_per_image), "energy_saved",
+                     report_json_real(row->saved), "flops_per_watt",
+                     report_json_real(row->flops_per_watt), "batch", row->batch);
+}
+
+static json_t *describe(const struct plan_options *o, const struct sim_sizing *sizing)
+{
+    json_t *rows = json_array();
+    for (int i = 0; i < sizing->count; i++) {
+        json_array_append_new(rows, describe_row(sizing, &sizing->rows[i]));
+    }
+    json_t *knee = sizing->knee >= 0 ? json_integer(sizing->knee) : json_null();
+    return json_pack("{s:s, s:s, s:s, s:s, s:f, s:o, s:o, s:[s,s,s,s], s:s}", "host", o->host,
+                     "csd", o->csd, "net", o->net, "policy", o->policy, "knee_percent", o->knee,
+                     "knee", knee, "rows", rows, "modelled", "watts", "joules_per_image",
+                     "energy_saved", "flops_per_watt", "version", STN_VERSION);
+}
+
+struct drawing {
+    const char *path, *title, *y_label;
+    double (*value)(const struct sim_sizing_row *row);
+    double (*limit)(const struct sim_sizing_row *row); // NULL: none
+};
+
+static double speed(const struct sim_sizing_row *row)
+{
+    return row->images_per_s;
+}
+
+static double ceiling(const struct sim_sizing_row *row)
+{
+    return row->ceiling;
+}
+
+static double joules(const struct sim_sizing_row *row)
+{
+    return row->joules_per_image;
+}
+
+static enum stn_status add_series(struct plot *plot, const struct sim_sizing *sizing,
+                                  double (*value)(const struct sim_sizing_row *row),
+                                  const char *label, bool dashed)
+{
+    double *x = calloc((size_t)sizing->count, sizeof(*x));
+    double *y = calloc((size_t)sizing->count, sizeof(*y));
+    enum stn_status status = STN_OK;
+    if (!x || !y) {
+        status = stn_fail(STN_ERR_NO_MEMORY, "no memory to draw %d points", sizing->count);
+        goto out_free;
+    }
+    for (int i = 0; i < sizing->count; i++) {
+        x[i] = sizing->rows[i].csds;
+        y[i] = value(&sizing->rows[i]);
+    }
+    struct plot_series series = {.label = label,
+                                 .kind = dashed ? PLOT_LINE : PLOT_LINE_AND_POINTS,
+                                 .x = x,
+                                 .y = y,
+                                 .count = sizing->count,
+                                 .dashed = dashed,
+                                 .colour = -1};
+    status = plot_add(plot, &series);
+out_free:
+    free(x);
+    free(y);
+    return status;
+}
+
+static enum stn_status draw(const struct plan_options *o, const struct sim_sizing *sizing,
+                            const struct drawing *drawing)
+{
+    char subtitle[256];
+    snprintf(subtitle, sizeof(subtitle), "%s with %s, %s; simulated", o->host, o->csd, o->net);
+    const struct plot_options options_of_plot = {.title = drawing->title,
+                                                 .subtitle = subtitle,
+                                                 .x_label = "CSDs",
+                                                 .y_label = drawing->y_label,
+                                                 .y_from_zero = true};
+    struct plot *plot;
+    enum stn_status status = plot_create(&options_of_plot, &plot);
+    if (status != STN_OK) {
+        return status;
+    }
+    status = add_series(plot, sizing, drawing->value, o->policy, false);
+    if (status == STN_OK && drawing->limit) {
+        status = add_series(plot, sizing, drawing->limit, "sum of all nodes", true);
+    }
+    if (status == STN_OK) {
+        status = plot_write(plot, drawing->path);
+    }
+    plot_destroy(plot);
+    return status;
+}
+
+static enum stn_status show(const struct plan_options *o, const struct sim_sizing *sizing)
+{
+    const struct drawing speeds = {o->plot, "Speed", "images a second", speed, ceiling};
+    const struct drawing energy = {o->plot_energy, "Energy, modelled", "joules an image", joules,
+                                   NULL};
+    enum stn_status status = STN_OK;
+    if (o->json) {
+        status = verb_print_json(describe(o, sizing));
+    } else {
+        print_human(o, sizing);
+    }
+    if (status == STN_OK && o->plot) {
+        status = draw(o, sizing, &speeds);
+    }
+    if (status == STN_OK && o->plot_energy) {
+        status = draw(o, sizing, &energy);
+    }
+    return status;
+}
+
+static enum stn_status run_with_devices(const struct plan_options *o,
+                                        const struct sim_devices *devices)
+{
+    struct sim_sizing_config config;
+    struct sim_sizing sizing;
+    struct sim_device *host, *csd;
+    enum stn_status status = check(o, &config);
+    if (status == STN_OK) {
+        status = sim_devices_require(devices, o->host, "--host", &host);
+    }
+    if (status == STN_OK) {
+        status = sim_devices_require(devices, o->csd, "--csd", &csd);
+    }
+    if (status != STN_OK) {
+        return status;
+    }
+    if (o->plot_energy && !(host->power.busy_w > 0.0)) {
+        return stn_fail(STN_ERR_INVALID, "--plot-energy: device %s has no power in its profile",
+                        o->host);
+    }
+    config.host = host;
+    config.csd = csd;
+    status = sim_sizing_run(&config, &sizing);
+    if (status == STN_OK) {
+        status = show(o, &sizing);
+        sim_sizing_fini(&sizing);
+    }
+    return status;
+}
+
+static enum stn_status run(int argc, char **argv)
+{
+    struct plan_options o = {.policy = "balanced", .knee = 2.0};
+    struct base_option_result parsed;
+    bool done;
+    enum stn_status status = verb_parse(&command, argc, argv, &o, &parsed, &done);
+    if (status != STN_OK || done) {
+        return status;
+    }
+    struct sim_devices devices = {0};
+    status = sim_devices_add_builtin(&devices);
+    if (status == STN_OK && o.devices) {
+        status = sim_devices_add_file(&devices, o.devices);
+    }
+    if (status == STN_OK) {
+        status = run_with_devices(&o, &devices);
+    }
+    sim_devices_fini(&devices);
+    return status;
+}
+
+const struct verb verb_plan = {&command, run, false};
