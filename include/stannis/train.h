@@ -85,6 +85,7 @@ struct stn_train_config {
     const char *plan;       // a plan file, for its speeds and its split; NULL: none
     bool plan_optional;     // if it is not there or does not fit, measure instead
     enum stn_tune tune;     // without a plan or split: measure the nodes first
+    double tune_seconds;    // that measuring a node should take, if nothing disturbs it
     double efficiency;      // that STN_BATCH_AUTO aims at
     double adjust, margin;  // C (0: suits any speed) and E of the first paper's Algorithm 1
     struct stn_adapt_options adapt;

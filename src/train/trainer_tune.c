@@ -226,6 +226,7 @@ enum stn_status trainer_tune(struct trainer *t, const struct stn_train_observer 
         config.probe = &steps;
         config.observer = observer;
         config.micro_batch = t->meta.config.micro_batch;
+        tune_set_budget(&config, t->meta.config.tune_seconds);
         tune_take_turns(t->profile.about, t->nodes.size, t->nodes.rank, &config.slot,
                         &config.slots);
         for (int i = 0; i < t->nodes.size; i++) {

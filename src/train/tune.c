@@ -20,9 +20,16 @@ const struct tune_config tune_defaults = {
     .retries = 1,
 };
 
-static const double round_least_s = 0.5, round_most_s = 10.0;
+static const double round_share = 1.0 / 6.0, round_most_s = 10.0; // of the budget at least
 // Measuring that is not done after so many times what it should take is disturbed.
 static const double patience = 3.5;
+
+void tune_set_budget(struct tune_config *config, double seconds)
+{
+    double longest = tune_defaults.sample_s / tune_defaults.budget_s * seconds;
+    config->budget_s = seconds;
+    config->sample_s = fmin(tune_defaults.sample_s, longest);
+}
 
 // ---- one node -----------------------------------------------------------------------------------
 
@@ -164,9 +171,10 @@ struct tune_state {
     double round_s;
 };
 
-static struct tune_state state_of(const struct tune_report *reports, int count)
+static struct tune_state state_of(const struct tune_config *config,
+                                  const struct tune_report *reports, int count)
 {
-    struct tune_state state = {.done = true, .round_s = round_least_s};
+    struct tune_state state = {.done = true, .round_s = round_share * config->budget_s};
     for (int i = 0; i < count; i++) {
         state.failed |= reports[i].failed;
         state.stop |= reports[i].stop;
@@ -206,7 +214,7 @@ static enum stn_status rounds(struct tuner *tuner, struct tune_report *reports,
 {
     const struct tune_config *config = tuner->config;
     struct train_nodes *nodes = config->nodes;
-    struct tune_state state = {.round_s = round_least_s};
+    struct tune_state state = {.round_s = round_share * config->budget_s};
     double begin_s = base_clock_seconds();
     for (int64_t round = 0; !state.done; round++) {
         bool turn = round % config->slots == config->slot;
@@ -217,7 +225,7 @@ static enum stn_status rounds(struct tuner *tuner, struct tune_report *reports,
         if (told_all) {
             return told_all;
         }
-        state = state_of(reports, nodes->size);
+        state = state_of(config, reports, nodes->size);
         if (state.failed) {
             return train_nodes_agree(nodes, status);
         }

@@ -47,6 +47,8 @@ struct tune_config {
 
 // For everything but nodes, probe and turns.
 extern const struct tune_config tune_defaults;
+// What measuring should take about: less of it means shorter samples.
+void tune_set_budget(struct tune_config *config, double seconds);
 
 // Fills line, errors and doubt of this node's own profile. ERR_INTERRUPTED when somebody asked to
 // stop.

@@ -7,7 +7,7 @@ import unittest
 from program import ProgramTest, main
 
 NET = ["--net", "lenet", "--data", "synthetic:640", "--classes", "4", "--image-size", "28", "--micro-batch", "8",
-       "--augment", "none"]
+       "--augment", "none", "--tune-seconds", "0.3"]
 NODES = ["--emulate", "host=0.5,csd=0.25"]
 TRAIN = ["train", *NET, "--steps", "2", "--epochs", "1"]
 

@@ -50,6 +50,7 @@ static struct seen run_on(int nodes, struct stn_train_config config, const char 
     enum stn_status statuses[CLUSTER_RUN_NODES_MAX];
     config.out_dir = out;
     config.tune = tune;
+    config.tune_seconds = 0.2;
     cluster_run(nodes, &config, NULL, &observer, statuses, NULL);
     for (int i = 0; i < nodes; i++) {
         assert_int_equal(statuses[i], STN_OK);

@@ -114,6 +114,9 @@ static const struct base_option options[] = {
         "do not measure nodes before the first step: guess their speeds from their CPUs; by "
         "default they are measured",
         NO_LIMITS),
+    ROW("tune-seconds", REAL, config.tune_seconds, "X",
+        "what measuring a node should take; disturbed ones take up to seven times as long", 0.01,
+        3600, NULL),
     ROW("policy", CHOICE, policy, NULL,
         "who computes how much of a step; balanced (the default, or the plan's) and hypertune move "
         "work while training, unless there is a --split",

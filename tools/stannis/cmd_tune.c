@@ -77,6 +77,9 @@ static const struct base_option options[] = {
     ROW("dry-run", FLAG, nodes.dry_run, NULL, "print the mpirun line and do nothing", NO_LIMITS),
 
     HEADING("How to plan"),
+    ROW("tune-seconds", REAL, config.tune_seconds, "X",
+        "what measuring a node should take; disturbed ones take up to seven times as long", 0.01,
+        3600, NULL),
     ROW("policy", CHOICE, policy, NULL, "who computes how much of a step", 0, 0,
         report_policy_names),
     ROW("efficiency", REAL, config.efficiency, "X", "--batch auto: of the sum of the nodes' speeds",
