@@ -129,4 +129,12 @@ class ProgramTest(unittest.TestCase):
         return root
 
 
+@unittest.skipUnless(shutil.which("mpirun"), "no mpirun")
+class NodesTest(ProgramTest):
+    """Of programs that start several nodes."""
+
+    def environment(self, **changes):
+        return super().environment(ASAN_OPTIONS="detect_leaks=0", **changes)  # Open MPI leaks at its end
+
+
 main = unittest.main

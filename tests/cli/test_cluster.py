@@ -5,12 +5,11 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import unittest
 
-from program import SMALL, STANNIS, ProgramTest, png, tensors
+from program import SMALL, STANNIS, NodesTest, png, tensors
 
 EMULATE = ["--emulate", "host=0.5,csd*2=0.25", "--no-tune"]  # test_tune.py tunes
 MPIRUN = ["mpirun", "-q", "--oversubscribe", "--bind-to", "none", "--mca", "btl", "vader,self"] + (
@@ -36,11 +35,7 @@ def rank_of(pid):
     return int(match[1]) if match else None
 
 
-@unittest.skipUnless(shutil.which("mpirun"), "no mpirun")
-class ClusterTest(ProgramTest):
-    def environment(self, **changes):
-        return super().environment(ASAN_OPTIONS="detect_leaks=0", **changes)  # Open MPI leaks at its end
-
+class ClusterTest(NodesTest):
     def test_emulated_nodes_train(self):
         done = self.succeed("train", *SMALL, *EMULATE, "--epochs", "2", "--out", "out")
         report = json.loads((self.folder / "out/report.json").read_text())

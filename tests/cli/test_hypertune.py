@@ -8,11 +8,11 @@ import program
 
 # 40 steps of 16 micro-batches; programs take three quarters of a node's share in the middle.
 RUN = ["--net", "lenet", "--data", "synthetic:2560", "--image-size", "28", "--classes", "4", "--batch", "64",
-       "--micro-batch", "4", "--augment", "none", "--epochs", 1, "--progress", "none", "--out", "run"]
+       "--micro-batch", "4", "--augment", "none", "--epochs", 1, "--tune-seconds", 0.5, "--progress", "none", "--out", "run"]
 LOAD = ["--emulate", "n*2=0.2", "--interfere", "n.1@10-26:busy*3"]
 
 
-class HypertuneTest(program.ProgramTest):
+class HypertuneTest(program.NodesTest):
     def test_work_moves_and_every_sample_is_trained(self):
         if self.run_program("emulate", "probe=0.1", "true").returncode != 0:
             self.skipTest("no control groups")

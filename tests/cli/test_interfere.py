@@ -2,22 +2,17 @@
 """--interfere as a user gives it: other programs in a node's share, seen in the events, and gone with the node."""
 import json
 import os
-import shutil
 import signal
 import subprocess
 import unittest
 
-from program import SMALL, STANNIS, ProgramTest
+from program import SMALL, STANNIS, NodesTest
 from test_cluster import EMULATE, processes_with
 
 STEPS = ["--micro-batch", "4", "--batch", "48", "--steps", "12", "--epochs", "100"]
 
 
-@unittest.skipUnless(shutil.which("mpirun"), "no mpirun")
-class InterfereTest(ProgramTest):
-    def environment(self, **changes):
-        return super().environment(ASAN_OPTIONS="detect_leaks=0", **changes)  # Open MPI leaks at its end
-
+class InterfereTest(NodesTest):
     def test_mistakes(self):
         for text, says in (("csd.0@5:busy*1", "NODE@FROM-TO:LOAD"), ("csd.0@9-5:busy*1", "are no steps"),
                            ("csd.0@1-5:tar*1", "gzip*K or busy*K"), ("csd.O@1-5:busy*1", "did you mean csd.0?")):

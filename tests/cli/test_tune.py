@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measuring nodes, keeping the plan, training with it; plans that do not fit."""
 import json
-import shutil
-import unittest
 
-from program import ProgramTest, main
+from program import NodesTest, main
 
 NET = ["--net", "lenet", "--data", "synthetic:640", "--classes", "4", "--image-size", "28", "--micro-batch", "8",
        "--augment", "none", "--tune-seconds", "0.3"]
@@ -12,11 +10,7 @@ NODES = ["--emulate", "host=0.5,csd=0.25"]
 TRAIN = ["train", *NET, "--steps", "2", "--epochs", "1"]
 
 
-@unittest.skipUnless(shutil.which("mpirun"), "no mpirun")
-class TuneTest(ProgramTest):
-    def environment(self, **changes):
-        return super().environment(ASAN_OPTIONS="detect_leaks=0", **changes)  # Open MPI leaks at its end
-
+class TuneTest(NodesTest):
     def read_plan(self, name="plan.json"):
         return json.loads((self.folder / name).read_text())
 
