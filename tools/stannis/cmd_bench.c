@@ -13,13 +13,10 @@ struct bench_options {
     const char *trace;
 };
 
-#define ROW(name, kind, field, value, help, ...)                                                   \
-    {                                                                                              \
-        name, BASE_OPTION_##kind, offsetof(struct bench_options, field), value, help, __VA_ARGS__  \
-    }
+#define ROW(...) VERB_ROW(struct bench_options, __VA_ARGS__)
 
 static const struct base_option options[] = {
-    ROW("net", TEXT, config.net, "NAME", "the network; \"stannis models\" lists them", 0, 0, NULL),
+    ROW("net", TEXT, config.net, "NAME", "the network; \"stannis models\" lists them", NO_LIMITS),
     ROW("image-size", INT, config.shape.image_size, "N",
         "edge of the images in pixels; by default the network's", STN_IMAGE_SIZE_MIN,
         STN_IMAGE_SIZE_MAX, NULL),
@@ -39,13 +36,13 @@ static const struct base_option options[] = {
     ROW("warmup-steps", INT, config.warmup_steps, "N", "steps before them that are not", 0, 1000000,
         NULL),
     ROW("backend", TEXT, config.backend, "NAME",
-        "onednn or reference; by default the best one built in", 0, 0, NULL),
+        "onednn or reference; by default the best one built in", NO_LIMITS),
     ROW("profile", FLAG, profile, NULL, "show where the time goes, by kind of op and by layer", 0,
         0, NULL),
     ROW("trace", TEXT, trace, "FILE",
-        "write a timeline of the calls for chrome://tracing or Perfetto", 0, 0, NULL),
-    ROW("json", FLAG, json, NULL, "print one JSON object", 0, 0, NULL),
-    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, 0, 0, NULL},
+        "write a timeline of the calls for chrome://tracing or Perfetto", NO_LIMITS),
+    ROW("json", FLAG, json, NULL, "print one JSON object", NO_LIMITS),
+    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, NO_LIMITS},
 };
 
 static const struct base_command command = {

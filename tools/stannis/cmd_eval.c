@@ -15,15 +15,12 @@ struct eval_options {
     bool json;
 };
 
-#define ROW(name, kind, field, value, help, ...)                                                   \
-    {                                                                                              \
-        name, BASE_OPTION_##kind, offsetof(struct eval_options, field), value, help, __VA_ARGS__   \
-    }
+#define ROW(...) VERB_ROW(struct eval_options, __VA_ARGS__)
 
 static const struct base_option options[] = {
-    ROW("checkpoint", TEXT, config.checkpoint, "FILE", "a checkpoint of stannis train", 0, 0, NULL),
+    ROW("checkpoint", TEXT, config.checkpoint, "FILE", "a checkpoint of stannis train", NO_LIMITS),
     ROW("data", TEXT, config.data, "SPEC",
-        "what to evaluate on; by default what it was trained with", 0, 0, NULL),
+        "what to evaluate on; by default what it was trained with", NO_LIMITS),
     ROW("split", CHOICE, split, NULL, "which part of the data", 0, 0, report_split_names),
     ROW("micro-batch", INT, config.micro_batch, "N",
         "images computed at once; by default the network's", 1, 4096, NULL),
@@ -32,11 +29,11 @@ static const struct base_option options[] = {
     ROW("loader-threads", INT, config.loader_threads, "N",
         "threads that read and decode images; chosen by default", 1, 1024, NULL),
     ROW("backend", TEXT, config.backend, "NAME",
-        "onednn or reference; by default the best one built in", 0, 0, NULL),
+        "onednn or reference; by default the best one built in", NO_LIMITS),
     ROW("skip-bad", FLAG, config.skip_bad, NULL,
-        "leave out images that cannot be read, and count them", 0, 0, NULL),
-    ROW("json", FLAG, json, NULL, "print one JSON object", 0, 0, NULL),
-    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, 0, 0, NULL},
+        "leave out images that cannot be read, and count them", NO_LIMITS),
+    ROW("json", FLAG, json, NULL, "print one JSON object", NO_LIMITS),
+    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, NO_LIMITS},
 };
 
 static const struct base_command command = {

@@ -13,10 +13,7 @@ struct models_options {
     bool json;
 };
 
-#define ROW(name, kind, field, value, help, ...)                                                   \
-    {                                                                                              \
-        name, BASE_OPTION_##kind, offsetof(struct models_options, field), value, help, __VA_ARGS__ \
-    }
+#define ROW(...) VERB_ROW(struct models_options, __VA_ARGS__)
 
 static const struct base_option options[] = {
     ROW("image-size", INT, shape.image_size, "N",
@@ -26,8 +23,8 @@ static const struct base_option options[] = {
     ROW("classes", INT, shape.classes, "N", "classes to tell apart", 2, 100000, NULL),
     ROW("micro-batch", INT, micro_batch, "N",
         "images computed at once; by default each network's own", 1, 4096, NULL),
-    ROW("json", FLAG, json, NULL, "print one JSON array", 0, 0, NULL),
-    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, 0, 0, NULL},
+    ROW("json", FLAG, json, NULL, "print one JSON array", NO_LIMITS),
+    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, NO_LIMITS},
 };
 
 static const struct base_command command = {

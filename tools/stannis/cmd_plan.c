@@ -20,27 +20,24 @@ struct plan_options {
     bool json;
 };
 
-#define ROW(name, kind, field, value, help, ...)                                                   \
-    {                                                                                              \
-        name, BASE_OPTION_##kind, offsetof(struct plan_options, field), value, help, __VA_ARGS__   \
-    }
+#define ROW(...) VERB_ROW(struct plan_options, __VA_ARGS__)
 
 static const struct base_option options[] = {
-    ROW("host", TEXT, host, "DEVICE", "the host", 0, 0, NULL),
-    ROW("csd", TEXT, csd, "DEVICE", "the CSDs in it", 0, 0, NULL),
-    ROW("count", TEXT, count, "FROM..TO", "how many of them, as 0..36 or 24", 0, 0, NULL),
-    ROW("net", TEXT, net, "NAME", "the network to train", 0, 0, NULL),
-    ROW("policy", TEXT, policy, "NAME", "who computes what, as for stannis train", 0, 0, NULL),
+    ROW("host", TEXT, host, "DEVICE", "the host", NO_LIMITS),
+    ROW("csd", TEXT, csd, "DEVICE", "the CSDs in it", NO_LIMITS),
+    ROW("count", TEXT, count, "FROM..TO", "how many of them, as 0..36 or 24", NO_LIMITS),
+    ROW("net", TEXT, net, "NAME", "the network to train", NO_LIMITS),
+    ROW("policy", TEXT, policy, "NAME", "who computes what, as for stannis train", NO_LIMITS),
     ROW("batch", INT, batch, "N", "images a step; by default as many as pay", 1, 1000000, NULL),
     ROW("micro-batch", INT, micro_batch, "N", "images computed at once; by default the network's",
         1, 4096, NULL),
     ROW("knee", REAL, knee, "PERCENT", "name the number from which on a CSD adds less speed", 0,
         100, NULL),
-    ROW("devices", TEXT, devices, "FILE", "more device profiles, in YAML", 0, 0, NULL),
-    ROW("json", FLAG, json, NULL, "print one JSON object", 0, 0, NULL),
-    ROW("plot", TEXT, plot, "FILE", "draw speed against the number of CSDs, as SVG", 0, 0, NULL),
-    ROW("plot-energy", TEXT, plot_energy, "FILE", "draw energy an image against it", 0, 0, NULL),
-    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, 0, 0, NULL},
+    ROW("devices", TEXT, devices, "FILE", "more device profiles, in YAML", NO_LIMITS),
+    ROW("json", FLAG, json, NULL, "print one JSON object", NO_LIMITS),
+    ROW("plot", TEXT, plot, "FILE", "draw speed against the number of CSDs, as SVG", NO_LIMITS),
+    ROW("plot-energy", TEXT, plot_energy, "FILE", "draw energy an image against it", NO_LIMITS),
+    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, NO_LIMITS},
 };
 
 static const struct base_command command = {

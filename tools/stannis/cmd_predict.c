@@ -15,21 +15,17 @@ struct predict_options {
     bool json;
 };
 
-#define ROW(name, kind, field, value, help, ...)                                                   \
-    {                                                                                              \
-        name, BASE_OPTION_##kind, offsetof(struct predict_options, field), value, help,            \
-            __VA_ARGS__                                                                            \
-    }
+#define ROW(...) VERB_ROW(struct predict_options, __VA_ARGS__)
 
 static const struct base_option options[] = {
-    ROW("checkpoint", TEXT, checkpoint, "FILE", "a checkpoint of stannis train", 0, 0, NULL),
+    ROW("checkpoint", TEXT, checkpoint, "FILE", "a checkpoint of stannis train", NO_LIMITS),
     ROW("top", INT, top, "K", "how many classes to show for an image", 1, TOP_MAX, NULL),
     ROW("threads", INT, threads, "N",
         "threads that compute; by default from CPU affinity and cgroup quota", 1, 1024, NULL),
     ROW("backend", TEXT, backend, "NAME", "onednn or reference; by default the best one built in",
-        0, 0, NULL),
-    ROW("json", FLAG, json, NULL, "print a JSON object a line for each image", 0, 0, NULL),
-    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, 0, 0, NULL},
+        NO_LIMITS),
+    ROW("json", FLAG, json, NULL, "print a JSON object a line for each image", NO_LIMITS),
+    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, NO_LIMITS},
 };
 
 static const struct base_command command = {

@@ -31,14 +31,7 @@ struct sim_options {
 
 static const char *const failures[] = {"stop", "resume", NULL};
 
-#define ROW(name, kind, field, value, help, ...)                                                   \
-    {                                                                                              \
-        name, BASE_OPTION_##kind, offsetof(struct sim_options, field), value, help, __VA_ARGS__    \
-    }
-#define HEADING(name)                                                                              \
-    {                                                                                              \
-        name, BASE_OPTION_HEADING, 0, NULL, NULL, 0, 0, NULL                                       \
-    }
+#define ROW(...) VERB_ROW(struct sim_options, __VA_ARGS__)
 
 static const struct base_option options[] = {
     HEADING("The virtual cluster"),
@@ -46,12 +39,12 @@ static const struct base_option options[] = {
         NULL),
     ROW("emulate", TEXT, emulate, "SPEC", "or shares of one device, as host=1,csd*3=0.25", 0, 0,
         NULL),
-    ROW("device", TEXT, device, "NAME", "which device, with --emulate", 0, 0, NULL),
-    ROW("devices", TEXT, devices, "FILE", "device profiles besides those built in", 0, 0, NULL),
+    ROW("device", TEXT, device, "NAME", "which device, with --emulate", NO_LIMITS),
+    ROW("devices", TEXT, devices, "FILE", "device profiles besides those built in", NO_LIMITS),
     ROW("noise", REAL, noise, "PART", "relative noise of step times, of nodes that do not say", 0,
         1, NULL),
     ROW("paper", TEXT, paper, "NAME",
-        "or a paper's experiments, beside what it reports: stannis or hypertune", 0, 0, NULL),
+        "or a paper's experiments, beside what it reports: stannis or hypertune", NO_LIMITS),
     HEADING("What disturbs it"),
     ROW("interfere", TEXT, interfere, "SPEC",
         "NODE@FROM-TO:LOAD[,…]: steps, and 75% of its processor, 4x as slow, or busy*3", 0, 0,
@@ -68,7 +61,7 @@ static const struct base_option options[] = {
     ROW("restart", REAL, config.restart_s, "SECONDS", "from there until the others compute again",
         0, 1e6, NULL),
     HEADING("The training"),
-    ROW("net", TEXT, net, "NAME", "the network; \"stannis models\" lists them", 0, 0, NULL),
+    ROW("net", TEXT, net, "NAME", "the network; \"stannis models\" lists them", NO_LIMITS),
     ROW("image-size", INT, shape.image_size, "N",
         "edge of the images in pixels; by default the network's", STN_IMAGE_SIZE_MIN,
         STN_IMAGE_SIZE_MAX, NULL),
@@ -90,16 +83,16 @@ static const struct base_option options[] = {
     ROW("seed", SEED, config.seed, "N", "of the noise; the same seed gives the same run", 0, 0,
         NULL),
     HEADING("Output"),
-    ROW("report", TEXT, report, "FILE", "everything as JSON", 0, 0, NULL),
+    ROW("report", TEXT, report, "FILE", "everything as JSON", NO_LIMITS),
     ROW("plot", TEXT, plot, "FILE", "speed over the steps as SVG, with times under load shaded", 0,
         0, NULL),
     ROW("phases", TEXT, phases, "STEPS",
         "speeds from each of these steps on, as 21,41; by default where loads come and go", 0, 0,
         NULL),
     ROW("timing", FLAG, timing, NULL,
-        "how long simulating and deciding took, which differs from run to run", 0, 0, NULL),
-    ROW("json", FLAG, json, NULL, "print one JSON object instead of a table", 0, 0, NULL),
-    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, 0, 0, NULL},
+        "how long simulating and deciding took, which differs from run to run", NO_LIMITS),
+    ROW("json", FLAG, json, NULL, "print one JSON object instead of a table", NO_LIMITS),
+    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, NO_LIMITS},
 };
 
 static const struct base_command command = {

@@ -28,15 +28,7 @@ struct train_options {
     bool leads; // one node, or the first of several: it alone shows, saves and reports
 };
 
-#define HEADING(text)                                                                              \
-    {                                                                                              \
-        text, BASE_OPTION_HEADING, 0, NULL, NULL, 0, 0, NULL                                       \
-    }
-#define ROW(name, kind, field, value, help, ...)                                                   \
-    {                                                                                              \
-        name, BASE_OPTION_##kind, offsetof(struct train_options, field), value, help, __VA_ARGS__  \
-    }
-#define NO_LIMITS 0, 0, NULL
+#define ROW(...) VERB_ROW(struct train_options, __VA_ARGS__)
 
 static const struct base_option options[] = {
     HEADING("What to train on what"),

@@ -26,15 +26,7 @@ struct tune_options {
     bool cache, json, stop_announced;
 };
 
-#define HEADING(text)                                                                              \
-    {                                                                                              \
-        text, BASE_OPTION_HEADING, 0, NULL, NULL, 0, 0, NULL                                       \
-    }
-#define ROW(name, kind, field, value, help, ...)                                                   \
-    {                                                                                              \
-        name, BASE_OPTION_##kind, offsetof(struct tune_options, field), value, help, __VA_ARGS__   \
-    }
-#define NO_LIMITS 0, 0, NULL
+#define ROW(...) VERB_ROW(struct tune_options, __VA_ARGS__)
 
 static const struct base_option options[] = {
     HEADING("What will be trained"),
@@ -100,7 +92,7 @@ static const struct base_option options[] = {
         NO_LIMITS),
     ROW("plot", TEXT, plot, "FILE", "a diagram (SVG): speeds of the nodes by batch", NO_LIMITS),
     ROW("json", FLAG, json, NULL, "print the plan as JSON instead of a table", NO_LIMITS),
-    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, 0, 0, NULL},
+    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, NO_LIMITS},
 };
 
 static const struct base_command command = {

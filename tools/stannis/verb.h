@@ -5,6 +5,7 @@
 #define TOOLS_STANNIS_VERB_H
 
 #include <jansson.h>
+#include <stddef.h>
 
 #include "base/option.h"
 #include "stannis/status.h"
@@ -18,6 +19,17 @@ struct verb {
 
 extern const struct verb verb_train, verb_eval, verb_predict, verb_tune, verb_bench, verb_models,
     verb_emulate, verb_plan, verb_sim;
+
+// Rows of a verb's table of options; a verb says `#define ROW(...) VERB_ROW(struct its_options, __VA_ARGS__)`.
+#define VERB_ROW(type, name, kind, field, value, help, ...)                                        \
+    {                                                                                              \
+        name, BASE_OPTION_##kind, offsetof(type, field), value, help, __VA_ARGS__                  \
+    }
+#define HEADING(text)                                                                              \
+    {                                                                                              \
+        text, BASE_OPTION_HEADING, 0, NULL, NULL, 0, 0, NULL                                       \
+    }
+#define NO_LIMITS 0, 0, NULL
 
 // Parses into `target` or, for --help, prints the help and sets *done.
 STN_MUST_CHECK enum stn_status verb_parse(const struct base_command *command, int argc, char **argv,
