@@ -6,11 +6,14 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "hypertune/common.h"
 
 // How sure the profile is, in samples: its fit has a few, taken at another time.
 static const double profile_weight = 8.0;
 // A level younger than this, in samples, still settles; the plan follows it closely.
 static const double settled_weight = 6.0;
+// A node gets at most so many times the micro-batches that its level was measured with.
+static const double growth_most = 4.0;
 // Drift beyond so many deviations of the level is no noise. (In a long run the level's are smaller
 // than the weight says, by √2: old samples fade.)
 static const double drift_deviations = 3.0;
@@ -22,6 +25,7 @@ struct node {
     struct hypertune_clock clock;
     struct hypertune_probe probe;
     double planned; // log slowdown that the plan is made from
+    int shown;      // micro-batches that it has done at its level
     int changed_ago;
     enum hypertune_report_state report;
 };
@@ -34,10 +38,13 @@ struct hypertune_decide {
     void *split_context;
     struct node *nodes;
     double *fixed_s, *each_s;   // of `now`
+    int *most;                  // of `now`
     int *least;                 // with those of nodes to be probed raised
     int *plan, *best, *probing; // splits
     const int *in_force;        // plan or probing
     double plan_s, best_s;      // their slowest nodes
+    struct hypertune_off *offs; // [nodes] of the step reported
+    double common;              // log of what slows all nodes, running mean
     double overhead_s, horizon; // of a step besides the slowest node; in steps
     int64_t replan_step;
     bool begun, stale;
@@ -49,23 +56,46 @@ struct hypertune_decide_options hypertune_decide_defaults(void)
         .detect = hypertune_detect_defaults(),
         .probe = hypertune_probe_defaults(),
         .cost_steps = 1.0,
+        .gain_errors = 3.0,
         .horizon_least = 4.0,
         .horizon_most = 50.0,
-        .drift_least = 0.02,
+        .drift_least = 0.005,
     };
 }
 
-static double slowest_s(const struct hypertune_load *load, const int split[])
+static double node_s(const struct hypertune_load *load, const int split[], int i)
 {
-    double most = 0.0;
-    for (int i = 0; i < load->nodes; i++) {
-        double seconds = split[i] > 0 ? load->fixed_s[i] + load->each_s[i] * split[i] : 0.0;
-        most = seconds > most ? seconds : most;
+    return split[i] > 0 ? load->fixed_s[i] + load->each_s[i] * split[i] : 0.0;
+}
+
+static int slowest(const struct hypertune_load *load, const int split[])
+{
+    int node = 0;
+    for (int i = 1; i < load->nodes; i++) {
+        node = node_s(load, split, i) > node_s(load, split, node) ? i : node;
     }
-    return most;
+    return node;
 }
 
 // ---- what the reports say -----------------------------------------------------------------------
+
+// A rate taken from a few micro-batches says little about many: quotas are full, and clocks high,
+// after a rest. So a node gets no more than some times what it has shown that rate with. One that it
+// had before is known.
+static void node_limit(struct hypertune_decide *d, int i, int micro_batches)
+{
+    struct node *node = &d->nodes[i];
+    if (node->changed_ago > 0) {
+        bool known = node->detect.weight >= settled_weight;
+        node->shown = known ? d->profile.most[i] : micro_batches;
+    } else if (node->detect.slower.far == 0 && micro_batches > node->shown) {
+        node->shown = micro_batches;
+    }
+    double most = fmax(growth_most * node->shown, d->plan[i]);
+    most = fmin(most, d->profile.most[i]);
+    d->stale = d->stale || d->most[i] != (int)most;
+    d->most[i] = (int)most;
+}
 
 static void node_plan_with(struct hypertune_decide *d, int i, double level)
 {
@@ -76,13 +106,26 @@ static void node_plan_with(struct hypertune_decide *d, int i, double level)
     d->stale = true;
 }
 
-// By how much a level may be off its planned value before the plan takes notice.
-static double drift_allowed(const struct hypertune_decide *d, const struct hypertune_detect *detect,
-                            int micro_batches)
+// Standard error of a node's level, whose samples are of so many micro-batches.
+static double level_error(const struct hypertune_decide *d, int i, int micro_batches)
 {
-    double noise = hypertune_detect_noise(detect, &d->options.detect, micro_batches);
-    double allowed = drift_deviations * noise / sqrt(detect->weight);
-    return allowed > d->options.drift_least ? allowed : d->options.drift_least;
+    const struct hypertune_detect *detect = &d->nodes[i].detect;
+    int m = micro_batches > 0 ? micro_batches : 1;
+    return hypertune_detect_noise(detect, &d->options.detect, m) / sqrt(detect->weight);
+}
+
+// The plan takes notice of a level that changed, that still settles, or that drifted out of its
+// noise.
+static void node_take_notice(struct hypertune_decide *d, int i, int micro_batches)
+{
+    struct node *node = &d->nodes[i];
+    double level = node->detect.level, drift = fabs(level - node->planned);
+    double error = level_error(d, i, micro_batches);
+    bool settling = node->detect.weight < settled_weight && drift > d->options.drift_least / 2.0;
+    bool drifted = drift > fmax(drift_deviations * error, d->options.drift_least);
+    if (node->changed_ago > 0 || settling || drifted) {
+        node_plan_with(d, i, level);
+    }
 }
 
 // A probe that finds a node faster is believed at once: nothing makes a computation too fast.
@@ -106,23 +149,19 @@ static double slowdown_of(const struct hypertune_decide *d, int i,
     return report->compute_s / (d->profile.fixed_s[i] + d->profile.each_s[i] * m);
 }
 
-// The log of what all nodes have in common in this step: by how much even the one that is least off
-// its level is off. Such a thing (nodes that share a machine, a profile taken at another hour) is no
-// reason to move work, and none of the nodes has changed for it.
-static double common_shift(const struct hypertune_decide *d,
-                           const struct hypertune_report reports[])
+static double common_shift(struct hypertune_decide *d, const struct hypertune_report reports[])
 {
-    double least = INFINITY, most = -INFINITY;
-    int seen = 0;
     for (int i = 0; i < d->now.nodes; i++) {
-        if (d->nodes[i].report == HYPERTUNE_REPORT_USABLE && d->plan[i] > 0) {
-            double off = log(slowdown_of(d, i, &reports[i])) - d->nodes[i].detect.level;
-            least = fmin(least, off);
-            most = fmax(most, off);
-            seen++;
-        }
+        const struct hypertune_detect *detect = &d->nodes[i].detect;
+        bool tells = d->nodes[i].report == HYPERTUNE_REPORT_USABLE && d->plan[i] > 0;
+        int m = tells ? reports[i].micro_batches : 1;
+        d->offs[i] = (struct hypertune_off){
+            .off = tells ? log(slowdown_of(d, i, &reports[i])) - detect->level : INFINITY,
+            .noise = hypertune_detect_noise(detect, &d->options.detect, m),
+            .micro_batches = m,
+        };
     }
-    return seen < 2 ? 0.0 : least > 0.0 ? least : most < 0.0 ? most : 0.0;
+    return hypertune_common_shift(d->offs, d->now.nodes, &d->common);
 }
 
 static void node_observe(struct hypertune_decide *d, int i, int64_t step,
@@ -142,11 +181,8 @@ static void node_observe(struct hypertune_decide *d, int i, int64_t step,
     } else {
         node->changed_ago = hypertune_detect_add(&node->detect, &d->options.detect, slowdown, m);
     }
-    double drift = fabs(node->detect.level - node->planned);
-    bool settling = node->detect.weight < settled_weight && drift > d->options.drift_least / 2.0;
-    if (node->changed_ago > 0 || settling || drift > drift_allowed(d, &node->detect, m)) {
-        node_plan_with(d, i, node->detect.level);
-    }
+    node_take_notice(d, i, m);
+    node_limit(d, i, m);
 }
 
 // The node that came last waits for nothing but the exchange.
@@ -195,6 +231,22 @@ static double gain_of_best(const struct hypertune_decide *d)
     return gain > 0.0 ? gain : 0.0;
 }
 
+// Work is taken from one node, which may be faster than it seems; each that gets some may be slower.
+static bool gain_is_certain(const struct hypertune_decide *d)
+{
+    int from = slowest(&d->now, d->plan);
+    double step_s = d->plan_s + d->overhead_s, error = level_error(d, from, d->plan[from]);
+    bool certain = gain_of_best(d) > d->options.gain_errors * error;
+    for (int i = 0; i < d->now.nodes && certain; i++) {
+        if (d->best[i] > d->plan[i]) {
+            double gain = (d->plan_s - node_s(&d->now, d->best, i)) / step_s;
+            double both = hypot(error, level_error(d, i, d->plan[i]));
+            certain = gain > d->options.gain_errors * both;
+        }
+    }
+    return certain;
+}
+
 static double at_least_at_most(double value, double least, double most)
 {
     return value < least ? least : value > most ? most : value;
@@ -205,7 +257,7 @@ static bool is_worth_it(const struct hypertune_decide *d, int64_t step)
     double since = (double)(step - d->replan_step);
     double lasts = at_least_at_most(fmax(d->horizon, since), d->options.horizon_least,
                                     d->options.horizon_most);
-    return gain_of_best(d) * lasts > d->options.cost_steps;
+    return gain_of_best(d) * lasts > d->options.cost_steps && gain_is_certain(d);
 }
 
 static void plan_adopt(struct hypertune_decide *d, int64_t step)
@@ -226,11 +278,11 @@ static void plan_compare(struct hypertune_decide *d)
     if (!d->stale) {
         return;
     }
-    d->plan_s = slowest_s(&d->now, d->plan);
+    d->plan_s = node_s(&d->now, d->plan, slowest(&d->now, d->plan));
     if (d->split(d->split_context, &d->now, d->best) != STN_OK) {
         memcpy(d->best, d->plan, (size_t)d->now.nodes * sizeof(*d->best));
     }
-    d->best_s = slowest_s(&d->now, d->best);
+    d->best_s = node_s(&d->now, d->best, slowest(&d->now, d->best));
     d->stale = false;
 }
 
@@ -353,15 +405,19 @@ static bool arrays_alloc(struct hypertune_decide *d, const struct hypertune_load
     d->fixed_s = copy(&d->arena, load->fixed_s, reals);
     d->each_s = copy(&d->arena, load->each_s, reals);
     d->least = copy(&d->arena, load->least, ints);
+    d->most = copy(&d->arena, load->most, ints);
     d->plan = base_arena_alloc(&d->arena, ints);
     d->best = base_arena_alloc(&d->arena, ints);
     d->probing = base_arena_alloc(&d->arena, ints);
     d->nodes = base_arena_alloc(&d->arena, (size_t)load->nodes * sizeof(*d->nodes));
+    d->offs = base_arena_alloc(&d->arena, (size_t)load->nodes * sizeof(*d->offs));
     d->now = d->profile;
     d->now.fixed_s = d->fixed_s;
     d->now.each_s = d->each_s;
+    d->now.most = d->most;
     return d->profile.fixed_s && d->profile.each_s && d->profile.least && d->profile.most &&
-           d->fixed_s && d->each_s && d->least && d->plan && d->best && d->probing && d->nodes;
+           d->fixed_s && d->each_s && d->least && d->most && d->plan && d->best && d->probing &&
+           d->nodes;
 }
 
 static enum stn_status load_check(const struct hypertune_load *load)
@@ -408,6 +464,7 @@ enum stn_status hypertune_decide_create(const struct hypertune_decide_config *co
     d->horizon = config->options.horizon_most;
     for (int i = 0; i < config->load.nodes; i++) {
         hypertune_detect_init(&d->nodes[i].detect, 1.0, profile_weight);
+        d->nodes[i].shown = config->load.most[i];
     }
     status = plan_first(d, config->first);
     if (status != STN_OK) {

@@ -8,12 +8,13 @@
 //     hypertune_decide_destroy
 //
 // A node at slowdown s takes s·(a + c·m): who takes its processor takes it from both parts. s comes
-// from hypertune/detect, which sees a node's times without what all nodes have in common: a split
-// depends on their proportions alone. The plan does not follow every flutter of s: it is made from the values
-// that were true when they last changed for certain, or drifted out of their noise. A new plan is
-// worth its cost if   gain of a step × steps that it will last  >  cost,   and what lasted long is
-// expected to last: the horizon is the time between the last re-plans, or since the last, up to a
-// limit. So a cluster that never comes to rest must offer more and more before work is moved again.
+// from hypertune/detect, which sees a node's times without what all nodes have in common
+// (hypertune/common): a split depends on their proportions alone. The plan does not follow every
+// flutter of s: it is made from the values that were true when they last changed for certain, or
+// drifted out of their noise. A new plan is worth its cost if   gain of a step × steps that it will
+// last  >  cost,   and the gain is more than the nodes' noise may feign. What lasted long is expected
+// to last: the horizon is the time between the last re-plans, or since the last, up to a limit. So a
+// cluster that never comes to rest must offer more and more before work is moved again.
 //
 // Linear in the nodes; a re-plan costs one call of the split besides. Nothing is allocated after
 // create. Not for several threads at once.
@@ -45,6 +46,7 @@ struct hypertune_decide_options {
     // Of a step's time that a re-plan costs: what nodes had loaded ahead is not theirs any more,
     // and the new split may be wrong.
     double cost_steps;
+    double gain_errors;                 // standard errors of a gain that it must exceed
     double horizon_least, horizon_most; // steps
     // Drift of a level below this does not reach the plan: the split is in whole micro-batches
     // anyway.

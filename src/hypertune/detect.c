@@ -23,7 +23,7 @@ static const double row_least = 2.0, row_most = 4.0;
 // No sample moves the level as if it were further off than this.
 static const double follow_most = 2.0;
 // Samples this close, in units of the noise of their difference, are of one level.
-static const double agreement = 2.5;
+static const double agreement = 3.0;
 // So many samples' worth of noise_first are mixed in until the window is full: few differences say
 // little.
 static const double noise_first_weight = 4.0;
@@ -185,13 +185,19 @@ static void level_change(struct hypertune_detect *d, double level, double weight
     d->slower = d->faster = (struct hypertune_evidence){0};
 }
 
-// Back where it was before the last change, if that is what the new samples say: it is known
-// better.
+static bool is_between(double value, double a, double b)
+{
+    return fmin(a, b) <= value && value <= fmax(a, b);
+}
+
+// Back where it was before the last change, if that is what the new samples say, or if they say
+// different things and it lies in their midst: it is known better.
 static void level_recall(double former, double former_weight, double noise,
                          struct hypertune_detect *d)
 {
+    bool near = fabs(former - d->level) <= agreement * noise / sqrt(d->weight);
     if (former_weight > d->weight &&
-        fabs(former - d->level) <= agreement * noise / sqrt(d->weight)) {
+        (near || is_between(former, sample_ago(d, 0), sample_ago(d, 1)))) {
         double all = former_weight + d->weight;
         d->level = (former * former_weight + d->level * d->weight) / all;
         d->weight = all;

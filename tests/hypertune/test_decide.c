@@ -223,8 +223,6 @@ static void test_quiet_with_heavy_tails_and_spikes(void **state)
     assert_in_range(replans, 0, 2 * SEEDS);
 }
 
-// Three nodes, one 2.5 % slower: the best split gains 1.6 % a step, which in 50 steps, as far as
-// anybody looks ahead, is less than a re-plan costs. At 6 % it is worth it.
 // Nodes of one machine, which other programs load: all become slower and faster together, by up to
 // three times. Work stays where it is, and a load on one node is seen through it.
 static void test_what_is_common_moves_nothing(void **state)
@@ -252,6 +250,32 @@ static void test_what_is_common_moves_nothing(void **state)
     }
 }
 
+// A node that rests most of the step has its quota full and its clock high: one micro-batch takes it
+// half as long as one of many does. Its load ends; it gets back what it can do, and never more.
+static void test_rate_of_one_micro_batch_is_not_believed_for_many(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        cluster_init(&cluster, 3, seed);
+        cluster.total = 30;
+        cluster_begin(&cluster);
+        cluster_steps(&cluster, 30);
+        cluster.slowdown[2] = 9.0;
+        cluster_steps(&cluster, 20);
+        assert_int_equal(cluster.decision.split[2], 1);
+        for (int i = 0; i < 10; i++) {
+            cluster.slowdown[2] = cluster.decision.split[2] < 3 ? 0.5 : 1.0;
+            cluster_step(&cluster);
+            assert_in_range(cluster.decision.split[2], 1, 11);
+        }
+        cluster.slowdown[2] = 1.0;
+        assert_efficiency(0.9); // one micro-batch is 10 %
+        cluster_end(&cluster);
+    }
+}
+
+// Three nodes, one 2.5 % slower: the best split gains 1.6 % a step, which in 50 steps, as far as
+// anybody looks ahead, is less than a re-plan costs. At 6 % it is worth it.
 static void test_small_gains_are_left(void **state)
 {
     (void)state;
@@ -266,7 +290,7 @@ static void test_small_gains_are_left(void **state)
     cluster.slowdown[1] = 1.025;
     cluster_steps(&cluster, 100);
     assert_int_equal(cluster.replans, 0);
-    assert_true(cluster.decision.gain > 0.01 && cluster.decision.gain < 0.02);
+    assert_true(cluster.decision.gain > 0.005 && cluster.decision.gain < 0.02);
     cluster.slowdown[1] = 1.06;
     cluster_steps(&cluster, 100);
     assert_in_range(cluster.replans, 1, 2);
@@ -490,6 +514,7 @@ int main(void)
         cmocka_unit_test(test_quiet_with_many_nodes),
         cmocka_unit_test(test_quiet_with_heavy_tails_and_spikes),
         cmocka_unit_test(test_what_is_common_moves_nothing),
+        cmocka_unit_test(test_rate_of_one_micro_batch_is_not_believed_for_many),
         cmocka_unit_test(test_small_gains_are_left),
         cmocka_unit_test(test_what_never_lasts_is_left),
         cmocka_unit_test(test_node_without_work_is_probed),
