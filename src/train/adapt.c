@@ -122,12 +122,11 @@ static void take_profile(struct train_adapt *a, const struct train_adapt_config 
 {
     for (int i = 0; i < a->nodes; i++) {
         const struct plan_node *node = &config->profile->nodes[i];
-        int floor = config->floors[i] > node->floor ? config->floors[i] : node->floor;
         double update_s = config->profile->about[i].update_s; // not part of what nodes report
         a->fixed_s[i] = fmax(0.0, node->curve.line.fixed_s - update_s);
         a->each_s[i] = node->curve.line.each_s;
         a->most[i] = node->cap;
-        a->least[i] = floor < node->cap ? floor : node->cap;
+        a->least[i] = node->floor < node->cap ? node->floor : node->cap;
         a->split[i] = a->next[i] = config->first[i];
         a->load.total += config->first[i];
     }

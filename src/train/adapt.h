@@ -14,7 +14,6 @@
 struct train_adapt_config {
     const struct train_profile *profile; // its speeds and limits are copied
     const int *first;                    // [nodes] the split in force
-    const int *floors;                   // [nodes] micro-batches that private data take
     enum stn_policy policy;
     bool fixed; // the user's own split: nothing is moved
     struct stn_adapt_options options;

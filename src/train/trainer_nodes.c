@@ -244,17 +244,6 @@ enum stn_status trainer_settle_split(struct trainer *t, const struct stn_train_o
     return status;
 }
 
-// Private data bind micro-batches to their node.
-static void find_floors(const struct trainer *t, int *floors)
-{
-    int batch = t->meta.config.batch;
-    int64_t steps = (t->feed.samples + batch - 1) / batch;
-    for (int i = 0; i < t->nodes.size; i++) {
-        floors[i] = plan_node_floor(t->sets.counts[STN_SPLIT_TRAIN][1 + i], steps,
-                                    t->meta.config.micro_batch);
-    }
-}
-
 enum stn_status trainer_open_adapt(struct trainer *t)
 {
     const struct stn_train_config *config = &t->meta.config;
@@ -265,23 +254,17 @@ enum stn_status trainer_open_adapt(struct trainer *t)
     if (t->nodes.rank > 0) {
         return STN_OK;
     }
-    int *floors = calloc((size_t)t->nodes.size, sizeof(*floors));
-    if (!floors) {
-        return stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", t->nodes.size);
-    }
-    find_floors(t, floors);
+    int64_t steps = (t->feed.samples + config->batch - 1) / config->batch;
+    train_profile_floor(&t->profile, t->sets.counts[STN_SPLIT_TRAIN], steps);
     const struct train_adapt_config adapt = {
         .profile = &t->profile,
         .first = train_feed_split_at(&t->feed, t->meta.progress.step),
-        .floors = floors,
         .policy = config->policy,
         .fixed = config->split != NULL,
         .options = config->adapt,
         .lr = config->lr,
     };
-    enum stn_status status = train_adapt_create(&adapt, &t->adapt);
-    free(floors);
-    return status;
+    return train_adapt_create(&adapt, &t->adapt);
 }
 
 void trainer_end_epoch(struct trainer *t, const struct train_verdict *verdict)

@@ -18,20 +18,21 @@ struct bench {
     struct train_adapt *adapt;
     struct train_node_report reports[NODES];
     struct train_verdict *verdict;
-    int split[NODES], floors[NODES];
+    int split[NODES];
     double slowdown[NODES];
     int64_t step;
 };
 
 static void bench_open(struct bench *b, enum stn_policy policy, bool measured)
 {
-    *b = (struct bench){.split = {8, 8, 8, 8}, .floors = {0, 3, 0, 0}};
+    *b = (struct bench){.split = {8, 8, 8, 8}};
     b->verdict = calloc(1, sizeof(*b->verdict) + NODES * sizeof(int));
     assert_non_null(b->verdict);
     for (int i = 0; i < NODES; i++) {
         b->nodes[i] = (struct plan_node){.curve.line = {measured ? 0.05 : 0.0, 0.1}, .cap = 11};
         b->slowdown[i] = 1.0;
     }
+    b->nodes[1].floor = 3;
     b->profile = (struct train_profile){
         .cluster = {.nodes = b->nodes, .count = NODES, .micro_batch = MICRO_BATCH},
         .nodes = b->nodes,
@@ -40,7 +41,6 @@ static void bench_open(struct bench *b, enum stn_policy policy, bool measured)
     struct stn_train_config defaults = stn_train_defaults();
     const struct train_adapt_config config = {.profile = &b->profile,
                                               .first = b->split,
-                                              .floors = b->floors,
                                               .policy = policy,
                                               .options = defaults.adapt,
                                               .lr = 0.5};
@@ -81,7 +81,7 @@ static void check_bounds(const struct bench *b)
 {
     int sum = 0;
     for (int i = 0; i < NODES; i++) {
-        assert_true(b->split[i] >= b->floors[i] && b->split[i] <= b->nodes[i].cap);
+        assert_true(b->split[i] >= b->nodes[i].floor && b->split[i] <= b->nodes[i].cap);
         sum += b->split[i];
     }
     assert_int_equal(sum, TOTAL);
