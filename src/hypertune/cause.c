@@ -23,7 +23,7 @@ struct node {
     struct rates suspect[SUSPECT_SAMPLES]; // the latest, ring
     long samples;
     double normal; // slowdown without incident
-    bool is_open;
+    bool is_open, is_told;
     int64_t found_step; // when the incident was noticed
     struct hypertune_incident incident;
 };
@@ -60,7 +60,8 @@ const char *hypertune_cause_text(enum hypertune_cause cause)
 
 struct hypertune_cause_options hypertune_cause_defaults(void)
 {
-    return (struct hypertune_cause_options){.slowdown_least = 0.1, .explained_least = 0.4};
+    return (struct hypertune_cause_options){
+        .slowdown_least = 0.1, .slowdown_noise = 3.0, .cost_steps = 0.5, .explained_least = 0.4};
 }
 
 // ---- what the time went into --------------------------------------------------------------------
@@ -179,29 +180,34 @@ static void incident_end(struct node *node, int64_t step, int changed_ago)
     }
 }
 
-// True if an incident began or ended.
-static bool node_step(struct hypertune_causes *causes, int i, int64_t step,
+static void node_step(struct hypertune_causes *causes, int i, int64_t step,
                       const struct hypertune_node *now, int split_next)
 {
     struct node *node = &causes->node[i];
     double ratio = now->slowdown / node->normal, least = causes->options.slowdown_least;
-    if (!node->is_open) {
-        if (ratio <= 1.0 + fmax(least, 2.0 * now->noise)) { // or noise may be all of it
-            bool faster = ratio < 1.0 - least; // than ever: that is its speed from now on
-            node->normal *= pow(ratio, faster ? 1.0 : normal_follow);
-            return false;
-        }
-        incident_begin(causes, i, step, now->changed_ago);
-        incident_update(causes, node, ratio, split_next);
-        return true;
+    double noise = causes->options.slowdown_noise * now->noise;
+    if (!node->is_open && ratio <= 1.0 + fmax(least, noise)) {
+        bool faster = ratio < 1.0 - least; // than ever: that is its speed from now on
+        node->normal *= pow(ratio, faster ? 1.0 : normal_follow);
+        return;
     }
-    if (ratio < 1.0 + least / 2.0) {
+    if (!node->is_open) {
+        incident_begin(causes, i, step, now->changed_ago);
+    } else if (ratio < 1.0 + least / 2.0) {
         node->incident.slowdown_now = ratio;
         incident_end(node, step, now->changed_ago);
-        return true;
+        return;
     }
     incident_update(causes, node, ratio, split_next);
-    return false;
+}
+
+// Of what came and went and cost nothing nobody hears.
+static bool node_has_news(struct node *node, double cost_least_s)
+{
+    bool begins = node->is_open && !node->is_told && node->incident.cost_s >= cost_least_s;
+    bool ends = !node->is_open && node->is_told;
+    node->is_told = node->is_told ? !ends : begins;
+    return begins || ends;
 }
 
 // What a step took longer is shared out by the work that each slowed node could not do in its time.
@@ -244,13 +250,13 @@ int hypertune_causes_step(struct hypertune_causes *causes, int64_t step,
             struct rates latest = rates_of(&reports[i], causes->fixed_s[i] + causes->each_s[i] * m);
             node_sample(&causes->node[i], &latest);
         }
-        if (node_step(causes, i, step, &now, decision->split[i])) {
-            events[count++].node = i;
-        }
+        node_step(causes, i, step, &now, decision->split[i]);
     }
     cost_add(causes, step, decision->predicted_s);
-    for (int k = 0; k < count; k++) {
-        events[k] = causes->node[events[k].node].incident;
+    for (int i = 0; i < causes->nodes; i++) {
+        if (node_has_news(&causes->node[i], causes->options.cost_steps * causes->quiet_s)) {
+            events[count++] = causes->node[i].incident;
+        }
     }
     memcpy(causes->split, decision->split, (size_t)causes->nodes * sizeof(*causes->split));
     return count;
@@ -259,7 +265,7 @@ int hypertune_causes_step(struct hypertune_causes *causes, int64_t step,
 const struct hypertune_incident *hypertune_causes_open(const struct hypertune_causes *causes,
                                                        int node)
 {
-    return causes->node[node].is_open ? &causes->node[node].incident : NULL;
+    return causes->node[node].is_told ? &causes->node[node].incident : NULL;
 }
 
 // ---- creation -----------------------------------------------------------------------------------

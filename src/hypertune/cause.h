@@ -44,7 +44,9 @@ struct hypertune_incident {
 };
 
 struct hypertune_cause_options {
-    double slowdown_least;  // relative; less is not worth a line
+    double slowdown_least;  // relative; less is no incident
+    double slowdown_noise;  // and neither is less than so many deviations of a sample
+    double cost_steps;      // steps' worth of time; what costs less is not worth a line
     double explained_least; // part of the added time that makes a cause
 };
 
@@ -58,13 +60,14 @@ hypertune_causes_create(const struct hypertune_load *load,
                         const struct hypertune_cause_options *options,
                         struct hypertune_causes **out);
 void hypertune_causes_destroy(struct hypertune_causes *causes);
-// Fills events[nodes] with the incidents that began or ended in this step, returns how many.
+// Fills events[nodes] with the incidents that have become worth telling, or ended after that, in
+// this step; returns how many.
 int hypertune_causes_step(struct hypertune_causes *causes, int64_t step,
                           const struct hypertune_report reports[],
                           const struct hypertune_decide *decide,
                           const struct hypertune_decision *decision,
                           struct hypertune_incident events[]);
-// NULL: the node is as fast as ever.
+// NULL: nothing worth telling slows the node.
 const struct hypertune_incident *hypertune_causes_open(const struct hypertune_causes *causes,
                                                        int node);
 

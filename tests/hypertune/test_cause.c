@@ -156,6 +156,31 @@ static void test_faster_is_no_incident(void **state)
     watch_end(&watch);
 }
 
+// A tenth slower: nothing to act on in a few steps; told when it has lasted.
+static void test_small_ones_are_told_when_they_have_cost_something(void **state)
+{
+    (void)state;
+    struct watch watch;
+    cluster_init(&cluster, NODES, 3);
+    cluster.noise = 0.005;
+    cluster_begin(&cluster);
+    watch_begin(&watch);
+    watch_steps(&watch, 40);
+    for (int i = 0; i < 5; i++) {
+        cluster.slowdown[1] = 1.13;
+        watch_steps(&watch, 3);
+        cluster.slowdown[1] = 1.0;
+        watch_steps(&watch, 10);
+    }
+    assert_int_equal(watch.count, 0);
+    cluster.slowdown[1] = 1.13;
+    watch_steps(&watch, 60);
+    assert_int_equal(watch.count, 1);
+    assert_true(watch.last.cost_s > 0.08); // half a step
+    assert_non_null(hypertune_causes_open(watch.causes, 1));
+    watch_end(&watch);
+}
+
 static void test_two_share_the_cost(void **state)
 {
     (void)state;
@@ -189,6 +214,7 @@ int main(void)
         cmocka_unit_test(test_causes),
         cmocka_unit_test(test_from_begin_to_end),
         cmocka_unit_test(test_faster_is_no_incident),
+        cmocka_unit_test(test_small_ones_are_told_when_they_have_cost_something),
         cmocka_unit_test(test_two_share_the_cost),
         cmocka_unit_test(test_names),
     };
