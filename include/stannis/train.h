@@ -40,12 +40,13 @@ enum { STN_BATCH_AUTO = -1, STN_BATCH_USUAL = 128 };
 // When work is moved: hypertune/decide.h and detect.h, and for policy hypertune paper.h, say more.
 struct stn_adapt_options {
     // balanced
-    double evidence;     // in deviations of a node's noise that adds up to "its speed changed"
-    double noise;        // relative: smaller changes of a node's time are never looked at
-    double move_cost;    // steps' worth of time that moving work costs
-    double move_horizon; // steps that a new split is expected to last at most
-    int64_t probe_steps; // a node without work is asked again after so many
-    double probe_budget; // of the run's time that asking one node may cost
+    double evidence;       // in deviations of a node's noise that adds up to "its speed changed"
+    double noise;          // relative: smaller changes of a node's time are never looked at
+    double move_cost;      // steps' worth of time that moving work costs
+    double move_certainty; // standard errors of its gain that a new split must promise
+    double move_horizon;   // steps that a new split is expected to last at most
+    int64_t probe_steps;   // a node without work is asked again after so many
+    double probe_budget;   // of the run's time that asking one node may cost
     // hypertune
     enum stn_rebatch rebatch;
     enum stn_lr_scale lr_scale; // whether the learning rate follows the global batch
@@ -76,6 +77,7 @@ struct stn_train_config {
     bool skip_bad;
     const char *out_dir;      // NULL: save nothing
     const char *resume;       // a checkpoint to continue, or NULL
+    const char *audit_dir;    // each node writes there what samples it trained with; or NULL
     int64_t checkpoint_steps; // save last.safetensors this often too; 0: at epoch ends only
     // ---- several nodes: this program was started once for each, by mpirun, srun or our launcher
     const char *cluster;    // text of a cluster file; NULL: nodes are called after their hosts

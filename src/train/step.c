@@ -36,6 +36,9 @@ enum stn_status trainer_micro_batch(struct trainer *t, struct train_feed *feed,
     if (batch->count > 0) { // with --skip-bad all of it may have been left out
         status = nn_net_train(net, batch->images, batch->labels, batch->keys, batch->count, totals);
     }
+    if (t->audit && feed == &t->feed) { // not what the tuner measures with
+        train_audit_add(t->audit, feed->taken.step.epoch + 1, t->meta.progress.step + 1, batch);
+    }
     nn_net_watch_gradients(net, NULL, NULL);
     if (sums != TRAINER_KEEP || t->meta.config.exact) {
         nn_net_collect_gradients(net); // exact sums take each micro-batch's out of the array
@@ -66,6 +69,9 @@ static enum stn_status accumulate(struct trainer *t, const struct train_feed_ste
     for (int k = 0; k < micro_batches && !status; k++) {
         status = trainer_micro_batch(t, &t->feed,
                                      k == micro_batches - 1 ? TRAINER_SEND : TRAINER_KEEP, totals);
+    }
+    if (t->audit && !status) {
+        status = train_audit_flush(t->audit);
     }
     if (t->vitals.is_open) {
         train_vitals_computed(&t->vitals, data_seconds(t));

@@ -297,6 +297,15 @@ static enum stn_status open_output(struct trainer *t)
     return STN_OK;
 }
 
+static enum stn_status open_audit(struct trainer *t)
+{
+    const struct stn_train_config *config = &t->meta.config;
+    const char *node = t->nodes.cluster.nodes[t->nodes.rank].name;
+    return config->audit_dir
+               ? train_audit_open(config->audit_dir, node, config->resume != NULL, &t->audit)
+               : STN_OK;
+}
+
 bool trainer_polls_stop(const struct trainer *t)
 {
     const struct stn_train_config *config = &t->meta.config;
@@ -359,6 +368,9 @@ static enum stn_status open_all(struct trainer *t, const struct stn_train_config
             status = open_output(t);
         }
         if (!status) {
+            status = open_audit(t);
+        }
+        if (!status) {
             status = emulate_interfere_open(t->meta.config.interfere, &t->nodes.cluster,
                                             t->nodes.rank, &t->interfere);
         }
@@ -387,6 +399,7 @@ enum stn_status trainer_open(struct comm *comm, const struct stn_train_config *c
 void trainer_close(struct trainer *t)
 {
     emulate_interfere_close(t->interfere);
+    train_audit_close(t->audit);
     free(t->best_path);
     free(t->last_path);
     train_feed_close(&t->validation);

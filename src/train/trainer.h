@@ -10,6 +10,7 @@
 #include "optim/sgd.h"
 #include "stannis/train.h"
 #include "train/adapt.h"
+#include "train/audit.h"
 #include "train/checkpoint.h"
 #include "train/engine.h"
 #include "train/feed.h"
@@ -39,6 +40,7 @@ struct trainer {
     struct train_vitals vitals; // with several nodes
     struct train_adapt *adapt;  // on the first of several nodes
     struct train_meter meter;
+    struct train_audit *audit;                // NULL: not asked for
     struct emulate_interfere *interfere;      // NULL: nothing is to disturb the run
     struct stn_train_node own;                // what this node did
     struct stn_train_node *all;               // [nodes]

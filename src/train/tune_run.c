@@ -10,6 +10,7 @@ enum stn_status train_tune_on(struct comm *comm, const struct stn_train_config *
     struct stn_train_config alone = *config;
     alone.tune = STN_TUNE_ALWAYS;
     alone.out_dir = NULL;
+    alone.audit_dir = NULL;
     *out = NULL;
     enum stn_status status =
         trainer_open(comm, &alone, comm_rank(comm) == 0 ? observer : NULL, &trainer);

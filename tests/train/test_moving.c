@@ -2,6 +2,7 @@
 // Work that is moved while training runs: nothing is lost, nothing is learned differently. What the
 // nodes measure is made up, so every decision is known beforehand.
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cluster_run.h"
@@ -60,7 +61,7 @@ static void measure(void *context, int node, struct hypertune_report *report)
 
 // ---- what is heard ------------------------------------------------------------------------------
 
-enum { NODES = 3, HEARD_MAX = 64 };
+enum { NODES = 3, HEARD_MAX = 64, SAMPLES = 313, STEPS_OF_EPOCH = 20 };
 
 struct heard {
     struct stn_train_change changes[HEARD_MAX];
@@ -182,6 +183,60 @@ static void moved_work_is_the_same_training(void **state)
     if (distance > 0.0) { // not nearly: every bit
         fail_msg("weights differ by %.2g of the largest", distance);
     }
+}
+
+// Adds what one node put on record.
+static void count_samples(const char *path, int seen[2][SAMPLES])
+{
+    char line[128];
+    int epoch;
+    long step, sample;
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(line, sizeof(line), file));
+    assert_string_equal(line, "epoch,step,set,sample\n");
+    while (fgets(line, sizeof(line), file)) {
+        assert_int_equal(sscanf(line, "%d,%ld,public,%ld\n", &epoch, &step, &sample), 3);
+        assert_in_range(epoch, 1, 2);
+        assert_in_range(sample, 0, SAMPLES - 1);
+        assert_int_equal((step - 1) / STEPS_OF_EPOCH + 1, epoch);
+        seen[epoch - 1][sample]++;
+    }
+    fclose(file);
+}
+
+static void every_sample_is_on_record_once(void **state)
+{
+    (void)state;
+    static int seen[2][SAMPLES];
+    struct stn_train_config config = steps_of_eight(NULL);
+    struct stn_train_result result;
+    config.audit_dir = alone;
+    config.cluster = "nodes: [{name: a}, {name: b}, {name: c}]";
+    struct heard heard = run(&config, (struct load){.from = 7, .to = 13, .slowdown = 3.0}, &result);
+    assert_true(heard_kind(&heard, STN_CHANGE_SPLIT) >= 2);
+    assert_int_equal(config.epochs, 2);
+    count_samples(in(alone, "a.csv"), seen);
+    count_samples(in(alone, "b.csv"), seen);
+    count_samples(in(alone, "c.csv"), seen);
+    for (int epoch = 0; epoch < 2; epoch++) {
+        for (int i = 0; i < SAMPLES; i++) {
+            assert_int_equal(seen[epoch][i], 1);
+        }
+    }
+}
+
+static void an_audit_that_cannot_be_written_is_refused(void **state)
+{
+    (void)state;
+    struct stn_train_config config = steps_of_eight(NULL);
+    enum stn_status statuses[NODES];
+    config.audit_dir = "/proc/audit";
+    cluster_run(NODES, &config, NULL, NULL, statuses, NULL);
+    for (int i = 0; i < NODES; i++) {
+        assert_int_equal(statuses[i], STN_ERR_IO);
+    }
+    assert_non_null(strstr(errors_last(), "--audit"));
 }
 
 static void work_goes_and_comes_back(void **state)
@@ -306,6 +361,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(moved_work_is_the_same_training),
+        cmocka_unit_test(every_sample_is_on_record_once),
+        cmocka_unit_test(an_audit_that_cannot_be_written_is_refused),
         cmocka_unit_test(work_goes_and_comes_back),
         cmocka_unit_test(a_quiet_run_moves_nothing),
         cmocka_unit_test(broken_reports_move_nothing),
