@@ -18,13 +18,20 @@ def fail(text):
     sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {text}")
 
 
-def run(command, what):
-    """Standard output of a command that must succeed."""
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
-    if done.returncode != 0:
-        fail(f"{what} failed (exit {done.returncode}): "
-             f"{(done.stderr.strip().splitlines() or ['no message'])[-1]}")
-    return done.stdout
+def run(command, what, watch=None, every=5.0):
+    """Standard output of a command that must succeed; `watch` is called now and then meanwhile."""
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as process:
+        while True:
+            try:
+                out, error = process.communicate(timeout=every if watch else None)
+                break
+            except subprocess.TimeoutExpired:
+                watch()
+    if process.returncode != 0:
+        fail(f"{what} failed (exit {process.returncode}): "
+             f"{(error.strip().splitlines() or ['no message'])[-1]}")
+    return out
 
 
 def add_program_option(parser):
@@ -61,12 +68,21 @@ class Training:
         return self.of_kind("step")
 
 
-def train(program, arguments, what, launcher=(), out=None):
-    """Runs `stannis train ARGUMENTS`; its folder remains if `out` names one."""
+def train(program, arguments, what, launcher=(), out=None, told=None):
+    """Runs `stannis train ARGUMENTS`; its folder remains if `out` names one. `told` hears now and then of
+    the last step done."""
     with tempfile.TemporaryDirectory() as folder:
         report, events = pathlib.Path(folder, "report.json"), pathlib.Path(folder, "events.jsonl")
+
+        def watch():
+            text = events.read_text() if events.exists() else ""
+            steps = [line for line in text.splitlines()[-20:] if line.startswith('{"event":"step"')]
+            if steps and steps[-1].endswith("}"):
+                told(json.loads(steps[-1]))
+
         run([*launcher, program, "train", *arguments, "--out", out or pathlib.Path(folder, "out"),
-             "--report", report, "--events", events, "--progress", "none"], what)
+             "--report", report, "--events", events, "--progress", "none"], what,
+            watch if told else None)
         lines = events.read_text().splitlines()
         return Training(json.loads(report.read_text()), [json.loads(line) for line in lines])
 
