@@ -69,9 +69,24 @@ static double median_compute(const struct tune_step steps[], int count)
     return median(values, count);
 }
 
-// What a step takes beyond the computing of the slowest node: its exchange, and that now this node is
-// last and now that one.
+// What a step takes beyond the computing of the node that computed longest in it.
 static double exposed_of(const struct reduction_report *reports, int nodes, int steps)
+{
+    double exposed[STEPS_MAX];
+    for (int s = 0; s < steps; s++) {
+        const struct tune_step *longest = &reports[0].steps[s];
+        for (int i = 1; i < nodes; i++) {
+            const struct tune_step *step = &reports[i].steps[s];
+            longest = step->compute_s > longest->compute_s ? step : longest;
+        }
+        exposed[s] = fmax(0.0, longest->wall_s - longest->compute_s);
+    }
+    return median(exposed, steps);
+}
+
+// And that is now this node and now that one: a step is longer than the slowest node's usually is.
+static double uneven_of(const struct reduction_report *reports, int nodes, int steps,
+                        double exposed_s)
 {
     double wall[STEPS_MAX], slowest_s = 0.0;
     for (int i = 0; i < nodes; i++) {
@@ -80,7 +95,7 @@ static double exposed_of(const struct reduction_report *reports, int nodes, int 
     for (int s = 0; s < steps; s++) {
         wall[s] = reports[0].steps[s].wall_s;
     }
-    return fmax(0.0, median(wall, steps) - slowest_s);
+    return fmax(0.0, median(wall, steps) - slowest_s - exposed_s);
 }
 
 // A step among others does not take what it takes alone; the difference does not grow with the step.
@@ -137,6 +152,7 @@ enum stn_status tune_reduction(const struct tune_config *config, const int split
         double exposed_s = exposed_of(reports, nodes->size, steps);
         out->total_s = fmax(total_of(reports, nodes->size), exposed_s);
         out->hidden_s = out->total_s - exposed_s;
+        out->uneven_s = uneven_of(reports, nodes->size, steps, exposed_s);
         correct(own, mine.steps, steps, split[nodes->rank]);
     }
     free(reports);
