@@ -14,7 +14,7 @@
 #include "train/plan.h"
 
 static const char format_key[] = "stannis_plan", nodes_key[] = "nodes";
-enum { FORMAT_VERSION = 1, NODES_MAX = 1000000 };
+enum { FORMAT_VERSION = 2, NODES_MAX = 1000000 };
 
 enum kind {
     TEXT,

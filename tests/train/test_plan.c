@@ -186,7 +186,7 @@ static void assert_refused(const char *from, const char *to, const char *says)
 static void damaged_files_are_refused(void **state)
 {
     (void)state;
-    assert_refused("\"stannis_plan\": 1", "\"stannis_plan\": 2", "format 2");
+    assert_refused("\"stannis_plan\": 2", "\"stannis_plan\": 1", "format 1");
     assert_refused("\"stannis_plan\"", "\"a_plan\"", "not a plan");
     assert_refused("{", "", "p.json:2");
     assert_refused("\"net\": \"lenet\",", "", "\"net\" is missing");
