@@ -10,12 +10,19 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
+BEGIN = time.monotonic()
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def fail(text):
     sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {text}")
+
+
+def note(text):
+    """What a bench does now, for whoever waits."""
+    print(f"     … {time.monotonic() - BEGIN:4.0f} s  {text}", file=sys.stderr, flush=True)
 
 
 def run(command, what, watch=None, every=5.0):

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two minutes of three emulated nodes of 0.6 CPUs on a machine with two, as they were recorded
+// Half a minute of three emulated nodes of 0.6 CPUs on a machine with two, as it was recorded
 // (squeezenet1_1, 64 pixels, micro-batches of 8): how many thousandths of the time foretold each
-// node took for each step. In the first third others compile beside it, then the machine is theirs;
-// nobody loads a single node.
+// node took for each step. The machine is shared: all nodes are slower in the first third. No load
+// was put on any one of them.
 #ifndef TESTS_HYPERTUNE_RECORDED_H
 #define TESTS_HYPERTUNE_RECORDED_H
 
