@@ -139,6 +139,7 @@ enum stn_status comm_mpi_open(struct comm_transport **out)
         close_transport(transport, false);
         return stn_fail(STN_ERR_UNSUPPORTED, "this MPI can be used by the main thread only");
     }
+    comm_escape_init();
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     transport->ops = &ops;
     MPI_Comm_rank(MPI_COMM_WORLD, &transport->rank);
