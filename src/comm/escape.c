@@ -2,10 +2,11 @@
 // What is relied on of Open MPI 4's inside are two names; with another MPI they mean nothing, and
 // nothing is changed.
 //
-// - It ends a process by ompi_rte_abort(), which its parts look up by name: the program's own comes first.
-//   That one leaves the call that comm_escape_call made; elsewhere, in MPI_Init or on a thread of Open MPI's
-//   own, it hands on to the library's.
-// - It explains itself through the pointer opal_show_help, whose function waits for mpirun's answer.
+// - It ends a process by ompi_rte_abort(), which its parts look up by name: the program's own comes
+//   first. That one leaves the call that comm_escape_call made; elsewhere, in MPI_Init or on a
+//   thread of Open MPI's own, it hands on to the library's.
+// - It explains itself through the pointer opal_show_help, whose function waits for mpirun's
+//   answer.
 #include "comm/escape.h"
 
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a TCP connection between node 0, the host, and another node, its guest, comes about. The invitation
-// reaches guests by other means; whoever has not got it is turned away, and no guest takes a
-// stranger for the host. Nothing here waits. IPv4. For this folder.
+// How a TCP connection between node 0, the host, and another node, its guest, comes about. The
+// invitation reaches guests by other means; whoever has not got it is turned away, and no guest
+// takes a stranger for the host. Nothing here waits. IPv4. For this folder.
 #ifndef COMM_HANDSHAKE_H
 #define COMM_HANDSHAKE_H
 
@@ -19,7 +19,7 @@ struct comm_invitation {
     uint32_t addresses[COMM_ADDRESSES_MAX]; // of the host, for guests on other machines
 };
 
-// ---- node 0 ---------------------------------------------------------------------------------------
+// ---- node 0 -------------------------------------------------------------------------------------
 
 struct comm_host {
     struct comm_invitation invitation;
@@ -30,15 +30,15 @@ struct comm_host {
     unsigned came;
 };
 
-// Listens: on this machine's own address alone if `local`. lines[] begins as all −1. If it cannot, nobody
-// is invited.
+// Listens: on this machine's own address alone if `local`. lines[] begins as all −1. If it cannot,
+// nobody is invited.
 void comm_host_open(struct comm_host *host, bool local, int size, int *lines);
 // Lets in who is there, into lines[].
 void comm_host_serve(struct comm_host *host);
 // Nobody else comes in; lines stay.
 void comm_host_close(struct comm_host *host);
 
-// ---- the others -----------------------------------------------------------------------------------
+// ---- the others ---------------------------------------------------------------------------------
 
 struct comm_guest {
     const struct comm_invitation *invitation; // borrowed

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lifelines: a TCP connection of every node to node 0, beside MPI, on which nothing is said until somebody is
-// lost. Its end is the end of the node's process, seen at once also from other machines; and who was
-// lost can be told over it when MPI no longer works. Where it cannot be made (a firewall), the node does
-// without: the end of a process is then seen on its own machine alone, and by silence.
+// Lifelines: a TCP connection of every node to node 0, beside MPI, on which nothing is said until
+// somebody is lost. Its end is the end of the node's process, seen at once also from other
+// machines; and who was lost can be told over it when MPI no longer works. Where it cannot be made
+// (a firewall), the node does without: the end of a process is then seen on its own machine alone,
+// and by silence.
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -30,10 +31,10 @@ static void adopt(struct comm *comm, int peer, int line)
     comm->peers[peer].has_lifeline = true;
 }
 
-// ---- beginning --------------------------------------------------------------------------------------
+// ---- beginning ----------------------------------------------------------------------------------
 
-// Lets others in until the node has said whether it has a line: one that node 0 alone believes in would
-// end with the node's giving up, and look like its death.
+// Lets others in until the node has said whether it has a line: one that node 0 alone believes in
+// would end with the node's giving up, and look like its death.
 static enum stn_status await_word(struct comm *comm, struct comm_host *host, int peer,
                                   bool *has_line)
 {
@@ -128,7 +129,7 @@ enum stn_status comm_lifeline_start(struct comm *comm, bool same_machine, bool l
     return comm->rank == 0 ? be_host(comm, local) : be_guest(comm, same_machine);
 }
 
-// ---- words ------------------------------------------------------------------------------------------
+// ---- words --------------------------------------------------------------------------------------
 
 bool comm_lifeline_say(struct comm *comm, int peer, const struct comm_sign *sign)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signs of life: every node tells node 0 what it does, and node 0 everyone, a few times within the
 // time-out. Node 0 notices who is silent, the others whether node 0 is; the end of a process on the
-// own machine (process.c), and by its lifeline that of any to node 0 and of node 0 to any, is noticed at
-// once. Who notices tells the lowest living node, which writes the line and tells everyone. The
-// communication thread speaks, so a node that computes for minutes lives.
+// own machine (process.c), and by its lifeline that of any to node 0 and of node 0 to any, is
+// noticed at once. Who notices tells the lowest living node, which writes the line and tells
+// everyone. The communication thread speaks, so a node that computes for minutes lives.
 //
 // Silence counts only while we were awake ourselves: who was stopped accuses nobody on waking.
 #include <inttypes.h>
@@ -91,9 +91,9 @@ static void lost_now(struct comm *comm, int lost)
     atomic_store(&comm->lost, lost);
 }
 
-// If it is not ours to report, who is to do it learns of it, and has time to. mpirun ends everybody at once
-// when a second process ends, so nobody leaves before the line is written. Only the first loss counts: others
-// follow from it.
+// If it is not ours to report, who is to do it learns of it, and has time to. mpirun ends everybody
+// at once when a second process ends, so nobody leaves before the line is written. Only the first
+// loss counts: others follow from it.
 static void lose(struct comm *comm, int lost, enum comm_loss loss, bool reported)
 {
     if (reported && atomic_load(&comm->lost) < 0) {
@@ -238,7 +238,8 @@ static void heed_words(struct comm *comm)
     }
 }
 
-// Whose end broke the connection is known soon after, or, between machines without lifelines, never.
+// Whose end broke the connection is known soon after, or, between machines without lifelines,
+// never.
 static void check_connection(struct comm *comm, int64_t now_ns)
 {
     if (!atomic_load(&comm->transport->broken)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages by MPI: the only file that knows it. MPI is entered by one thread at a time: the node's
+// Messages by MPI: the only file that calls it. MPI is entered by one thread at a time: the node's
 // owner opens and closes it, the communication thread does all between.
 #include <fcntl.h>
 #include <limits.h>

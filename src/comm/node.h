@@ -85,7 +85,8 @@ void comm_wait_moved(struct comm *comm);
 // somebody is lost.
 STN_MUST_CHECK enum stn_status comm_wait_pause(struct comm *comm);
 
-// process.c: learns which nodes are processes of this machine, and ties lifelines. Every node does it.
+// process.c: learns which nodes are processes of this machine, and ties lifelines. Every node does
+// it.
 STN_MUST_CHECK enum stn_status comm_process_start(struct comm *comm);
 void comm_process_stop(struct comm *comm);
 // Sleeps; the end of a process, or a word over a lifeline, ends the sleep, and raises the alarm.
@@ -93,7 +94,8 @@ void comm_process_sleep(struct comm *comm, int64_t pause_ns);
 // As of the last sleep.
 bool comm_process_is_gone(struct comm *comm, int rank);
 
-// lifeline.c: every node does it. `same_machine`: as node 0; `local`: all nodes are, where they see each other.
+// lifeline.c: every node does it. `same_machine`: as node 0; `local`: all nodes are, where they see
+// each other.
 STN_MUST_CHECK enum stn_status comm_lifeline_start(struct comm *comm, bool same_machine,
                                                    bool local);
 // False: there is no lifeline to that node.

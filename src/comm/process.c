@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which nodes are processes of this machine, and whether they have ended: the kernel knows at once.
-// Where it cannot tell (other machines, other containers, old kernels) lifelines do, or silence has to.
+// Where it cannot tell (other machines, other containers, old kernels) lifelines do, or silence has
+// to.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -188,6 +188,18 @@ static void test_one_address_of_several_is_enough(void **state)
     party_close(&party);
 }
 
+static void test_addresses_for_others_are_not_of_this_machine_alone(void **state)
+{
+    (void)state;
+    struct party party;
+    comm_host_open(&party.host, false, SIZE, party.lines);
+    assert_int_not_equal(party.host.invitation.port, 0);
+    for (int i = 0; i < party.host.invitation.count; i++) {
+        assert_int_not_equal(ntohl(party.host.invitation.addresses[i]) >> 24, 127);
+    }
+    party_close(&party);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -196,6 +208,7 @@ int main(void)
         cmocka_unit_test(test_silent_strangers_do_not_fill_the_house),
         cmocka_unit_test(test_guest_takes_no_stranger_for_the_host),
         cmocka_unit_test(test_one_address_of_several_is_enough),
+        cmocka_unit_test(test_addresses_for_others_are_not_of_this_machine_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
