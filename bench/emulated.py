@@ -18,6 +18,11 @@ def fail(text):
     sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {text}")
 
 
+def note(text):
+    """What a bench does now, for whoever waits."""
+    print(f"     … {text}", file=sys.stderr, flush=True)
+
+
 def run(command, what):
     """Standard output of a command that must succeed."""
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)

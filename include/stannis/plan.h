@@ -47,6 +47,7 @@ struct stn_plan {
     bool in_turn;                             // nodes of one machine were measured one by one
     double tuning_seconds;                    // what measuring took
     double reduction_seconds, hidden_seconds; // adding up gradients: alone; of it, behind computing
+    double uneven_seconds;                    // waiting for whoever is late in a step
     double step_seconds, images_per_second;   // predicted
     double ceiling;    // images a second if every node computed all the time: the sum of the nodes
     double efficiency; // images_per_second / ceiling

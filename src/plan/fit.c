@@ -8,6 +8,7 @@
 const struct plan_fit_options plan_fit_defaults = {
     .top = 8,
     .precision = 0.02,
+    .tolerable = 0.04,
     .noise = 0.10,
     .outliers = 0.25,
     .samples_least = 3,
@@ -278,8 +279,8 @@ static const char *disturbance(const struct data *data, const struct plan_fit *f
 static bool is_precise(const struct plan_fit *fit, const struct plan_fit_options *options)
 {
     int target = options->target > 0 ? options->target : options->top;
-    return plan_fit_error_s(fit, target) <=
-           options->precision * plan_line_seconds(&fit->line, target);
+    double wanted = fit->samples < options->samples_most ? options->precision : options->tolerable;
+    return plan_fit_error_s(fit, target) <= wanted * plan_line_seconds(&fit->line, target);
 }
 
 static void judge(const struct data *data, const struct plan_fit_options *options,

@@ -25,13 +25,15 @@ struct plan_fit_options {
     int top;           // largest m to measure
     int target;        // m at which the prediction must be precise; 0: top
     double precision;  // relative standard error of the prediction there
+    double tolerable;  // what of it will do at samples_most
     double noise;      // relative scale of the samples above which they are disturbed
     double outliers;   // part of the samples left out above which they are disturbed
     int samples_least; // per m
     int samples_most;  // in all; then it is good or unsure
 };
 
-// m = 1, 4 or 5, and 8; 2 % at 8; noise up to 10 %, a quarter left out; 3 for each m and 36 in all.
+// m = 1, 4 or 5, and 8; 2 % at 8, in the end 4 %; noise up to 10 %, a quarter left out; 3 for each m and
+// 36 in all.
 extern const struct plan_fit_options plan_fit_defaults;
 
 enum plan_fit_verdict {

@@ -15,7 +15,7 @@ struct plan_reduction plan_reduction_ring(int nodes, double bytes, double bytes_
 
 double plan_reduction_exposed_s(const struct plan_reduction *reduction)
 {
-    return fmax(0.0, reduction->total_s - reduction->hidden_s);
+    return fmax(0.0, reduction->total_s - reduction->hidden_s) + reduction->uneven_s;
 }
 
 int plan_node_floor(int64_t private_samples, int64_t steps, int micro_batch)

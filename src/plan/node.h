@@ -21,6 +21,7 @@ struct plan_node {
 struct plan_reduction {
     double total_s;  // alone, from the first byte to the last
     double hidden_s; // of it, behind the backward pass
+    double uneven_s; // waiting before it for whoever is late this time
 };
 
 struct plan_cluster {
@@ -34,7 +35,7 @@ struct plan_cluster {
 // `window_s` of computing is hidden.
 struct plan_reduction plan_reduction_ring(int nodes, double bytes, double bytes_per_s,
                                           double latency_s, double window_s);
-// What is left of it to wait for.
+// What of it a step takes beyond computing.
 double plan_reduction_exposed_s(const struct plan_reduction *reduction);
 
 // ⌈private/(steps·g)⌉: what a node must compute of every step to get through its private samples in

@@ -185,11 +185,27 @@ static int batch_at(const struct plan_node *node, double seconds)
     return late_s < early_s ? below + 1 : below;
 }
 
+// The paper's batches are of samples. Of micro-batches, a slow node may need longer for one than the
+// fastest for its best batch: then that grows until both take as long.
+static int first_batch(const struct plan_request *request, const struct plan_node *first)
+{
+    int best = best_batch(request, first), batch = best;
+    for (int i = 0; i < request->cluster.count; i++) {
+        const struct plan_node *node = &request->cluster.nodes[i];
+        if (node->cap > 0) {
+            double least_s = plan_curve_seconds(&node->curve, least_of(node));
+            int as_long = plan_curve_within(&first->curve, least_s, best, first->cap);
+            batch = as_long > batch ? as_long : batch;
+        }
+    }
+    return batch;
+}
+
 static void batches_hypertune(const struct plan_request *request, int split[])
 {
     const struct plan_node *nodes = request->cluster.nodes;
     const struct plan_node *first = &nodes[most_influencing(request, split)];
-    int batch = best_batch(request, first);
+    int batch = first_batch(request, first);
     double step_s = plan_curve_seconds(&first->curve, batch);
     for (int i = 0; i < request->cluster.count; i++) {
         if (nodes[i].cap == 0) {

@@ -42,7 +42,7 @@ static void print_node(const struct printer *to, const struct stn_plan *plan,
 
 static void print_cluster(const struct printer *to, const struct stn_plan *plan)
 {
-    struct report_text speed, share, uniform, step, total, hidden;
+    struct report_text speed, share, uniform, step, total, hidden, uneven;
     char line[LINE_BYTES];
     snprintf(line, sizeof(line),
              "cluster: %s img/s predicted, %s of the sum of nodes; uniform batches would give %s",
@@ -51,10 +51,12 @@ static void print_cluster(const struct printer *to, const struct stn_plan *plan)
              report_speed(&uniform, plan->uniform_images_per_second));
     to->line(to->context, line);
     snprintf(line, sizeof(line),
-             "steps of %d images in %s (%s); gradients take %s, of which %s behind computing",
+             "steps of %d images in %s (%s); gradients take %s, of which %s behind computing; "
+             "waiting for whoever is late %s",
              plan->batch, report_seconds(&step, plan->step_seconds),
              report_policy_names[plan->policy], report_seconds(&total, plan->reduction_seconds),
-             report_seconds(&hidden, plan->hidden_seconds));
+             report_seconds(&hidden, plan->hidden_seconds),
+             report_seconds(&uneven, plan->uneven_seconds));
     to->line(to->context, line);
 }
 

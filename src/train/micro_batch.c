@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/micro_batch.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
+#include "plan/outlook.h"
+#include "plan/split.h"
 #include "stannis/log.h"
 #include "train/bench.h"
 #include "train/engine.h"
@@ -75,22 +78,82 @@ enum stn_status train_micro_batch_choose(const struct stn_bench_config *config, 
     return status;
 }
 
-// Everybody's trials [nodes] into one: candidates that all have tried, with the sum of speeds.
-static struct stn_micro_batch_trials add_up(const struct stn_micro_batch_trials *all, int nodes)
+// ---- several nodes ------------------------------------------------------------------------------
+
+// Everybody's trials.
+struct crew_trials {
+    struct stn_micro_batch_trials *all; // [nodes]
+    double *speeds;                     // [nodes] with one candidate
+    struct plan_node *planned;          // [nodes]
+    struct plan_offer *heap;            // [nodes]
+    int *split;                         // [nodes]
+    int nodes;
+};
+
+static void crew_trials_fini(struct crew_trials *crew)
 {
-    struct stn_micro_batch_trials sum = {0};
-    for (int i = 0; i < all[0].count; i++) {
-        struct stn_micro_batch_trial one = {.micro_batch = all[0].at[i].micro_batch};
-        int tried = 0;
-        for (int n = 0; n < nodes; n++) {
-            for (int k = 0; k < all[n].count; k++) {
-                if (all[n].at[k].micro_batch == one.micro_batch) {
-                    one.images_per_second += all[n].at[k].images_per_second;
-                    tried++;
-                }
+    free(crew->all);
+    free(crew->speeds);
+    free(crew->planned);
+    free(crew->heap);
+    free(crew->split);
+}
+
+static enum stn_status crew_trials_init(struct crew_trials *crew, int nodes)
+{
+    size_t count = (size_t)nodes;
+    *crew = (struct crew_trials){.all = calloc(count, sizeof(*crew->all)),
+                                 .speeds = calloc(count, sizeof(*crew->speeds)),
+                                 .planned = calloc(count, sizeof(*crew->planned)),
+                                 .heap = calloc(count, sizeof(*crew->heap)),
+                                 .split = calloc(count, sizeof(*crew->split)),
+                                 .nodes = nodes};
+    bool complete = crew->all && crew->speeds && crew->planned && crew->heap && crew->split;
+    return complete ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", nodes);
+}
+
+// Fills speeds; false: not all have tried this one.
+static bool find_speeds(struct crew_trials *crew, int micro_batch)
+{
+    int tried = 0;
+    for (int n = 0; n < crew->nodes; n++) {
+        const struct stn_micro_batch_trials *own = &crew->all[n];
+        for (int k = 0; k < own->count; k++) {
+            if (own->at[k].micro_batch == micro_batch) {
+                crew->speeds[n] = own->at[k].images_per_second;
+                tried++;
             }
         }
-        if (tried == nodes) {
+    }
+    return tried == crew->nodes;
+}
+
+double train_micro_batch_speed(const double speeds[], int nodes, int micro_batch, int batch,
+                               const struct plan_scratch *scratch, int split[])
+{
+    double sum = 0.0;
+    for (int n = 0; n < nodes; n++) {
+        scratch->nodes[n] = (struct plan_node){
+            .kind = n, .curve = {.line = {.each_s = micro_batch / speeds[n]}}, .cap = INT_MAX};
+        sum += speeds[n];
+    }
+    const struct plan_cluster cluster = {
+        .nodes = scratch->nodes, .count = nodes, .micro_batch = micro_batch};
+    bool planned =
+        batch > 0 && plan_split(&cluster, batch / micro_batch, scratch->offers, split) == STN_OK;
+    return planned ? plan_outlook_of(&cluster, split, NULL).samples_per_s : sum;
+}
+
+// Into one: candidates that all have tried, with the speed that the nodes have together.
+static struct stn_micro_batch_trials add_up(struct crew_trials *crew, int batch)
+{
+    const struct plan_scratch scratch = {.nodes = crew->planned, .offers = crew->heap};
+    struct stn_micro_batch_trials sum = {0};
+    for (int i = 0; i < crew->all[0].count; i++) {
+        struct stn_micro_batch_trial one = {.micro_batch = crew->all[0].at[i].micro_batch};
+        if (find_speeds(crew, one.micro_batch)) {
+            one.images_per_second = train_micro_batch_speed(
+                crew->speeds, crew->nodes, one.micro_batch, batch, &scratch, crew->split);
             sum.at[sum.count++] = one;
         }
     }
@@ -102,23 +165,22 @@ static struct stn_micro_batch_trials add_up(const struct stn_micro_batch_trials 
 }
 
 // Node 0's choice is everybody's.
-static enum stn_status agree_on(struct train_nodes *nodes, struct stn_micro_batch_trials *trials)
+static enum stn_status agree_on(struct train_nodes *nodes, int batch,
+                                struct stn_micro_batch_trials *trials)
 {
     if (nodes->size == 1) {
         return STN_OK;
     }
-    struct stn_micro_batch_trials *all = calloc((size_t)nodes->size, sizeof(*all));
-    enum stn_status status =
-        all ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", nodes->size);
-    status = train_nodes_agree(nodes, status);
+    struct crew_trials crew;
+    enum stn_status status = train_nodes_agree(nodes, crew_trials_init(&crew, nodes->size));
     if (!status) {
-        status = comm_all_gather(nodes->comm, COMM_CONTROL, trials, sizeof(*trials), all);
+        status = comm_all_gather(nodes->comm, COMM_CONTROL, trials, sizeof(*trials), crew.all);
     }
     if (!status) {
-        *trials = add_up(all, nodes->size);
+        *trials = add_up(&crew, batch);
         status = comm_broadcast(nodes->comm, COMM_CONTROL, 0, trials, sizeof(*trials));
     }
-    free(all);
+    crew_trials_fini(&crew);
     if (!status && trials->count == 0) {
         status =
             stn_fail(STN_ERR_INVALID,
@@ -146,7 +208,7 @@ enum stn_status train_micro_batch_settle(struct stn_train_config *config,
     enum stn_status status = train_micro_batch_choose(&bench, config->batch, &trials);
     status = train_nodes_agree(nodes, status);
     if (!status) {
-        status = agree_on(nodes, &trials);
+        status = agree_on(nodes, config->batch, &trials);
     }
     if (!status) {
         config->micro_batch = trials.at[trials.best].micro_batch;

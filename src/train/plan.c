@@ -170,6 +170,7 @@ static void fill_head(const struct train_subject *subject, const struct train_pr
     plan->tuning_seconds = profile->seconds;
     plan->reduction_seconds = reduction->total_s;
     plan->hidden_seconds = reduction->hidden_s;
+    plan->uneven_seconds = reduction->uneven_s;
     plan->step_seconds = outlook->step_s;
     plan->images_per_second = outlook->samples_per_s;
     plan->ceiling = outlook->ceiling;
@@ -302,6 +303,6 @@ void train_plan_take(const struct stn_plan *plan, struct train_profile *profile)
     }
     profile->in_turn = plan->in_turn;
     profile->seconds = plan->tuning_seconds;
-    profile->cluster.reduction =
-        (struct plan_reduction){plan->reduction_seconds, plan->hidden_seconds};
+    profile->cluster.reduction = (struct plan_reduction){
+        plan->reduction_seconds, plan->hidden_seconds, plan->uneven_seconds};
 }

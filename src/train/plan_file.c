@@ -14,7 +14,7 @@
 #include "train/plan.h"
 
 static const char format_key[] = "stannis_plan", nodes_key[] = "nodes";
-enum { FORMAT_VERSION = 1, NODES_MAX = 1000000 };
+enum { FORMAT_VERSION = 2, NODES_MAX = 1000000 };
 
 enum kind {
     TEXT,
@@ -51,6 +51,7 @@ static const struct row plan_rows[] = {
     PLAN("tuning_seconds",            REAL,   tuning_seconds,            0),
     PLAN("reduction_seconds",         REAL,   reduction_seconds,         0),
     PLAN("hidden_seconds",            REAL,   hidden_seconds,            0),
+    PLAN("uneven_seconds",            REAL,   uneven_seconds,            0),
     PLAN("step_seconds",              REAL,   step_seconds,              0),
     PLAN("images_per_second",         REAL,   images_per_second,         0),
     PLAN("ceiling",                   REAL,   ceiling,                   0),

@@ -108,6 +108,27 @@ enum stn_status trainer_open_plan(struct trainer *t)
     return STN_OK;
 }
 
+// The network's default. Several nodes want some micro-batches each, to be dealt out in proportion: with
+// BatchNorm their size is part of what is learned and stays, without they may be smaller.
+static int usual_micro_batch(const struct stn_model_info *model, int batch, int nodes)
+{
+    enum { EACH_LEAST = 4, SMALLEST = 8, SMALL = 16 };
+    int size = model->default_micro_batch;
+    if (batch > 0 && batch < size) {
+        size = batch;
+    }
+    if (nodes == 1 || model->has_batchnorm) {
+        return size;
+    }
+    if (batch <= 0) {
+        return size < SMALL ? size : SMALL;
+    }
+    while (size / 2 >= SMALLEST && batch / size < EACH_LEAST * nodes) {
+        size /= 2;
+    }
+    return size;
+}
+
 enum stn_status trainer_resolve_sizes(struct trainer *t, const struct stn_model_info *model)
 {
     struct stn_train_config *config = &t->meta.config;
@@ -115,8 +136,7 @@ enum stn_status trainer_resolve_sizes(struct trainer *t, const struct stn_model_
         config->batch = STN_BATCH_USUAL;
     }
     if (config->micro_batch == 0) {
-        bool small = config->batch > 0 && config->batch < model->default_micro_batch;
-        config->micro_batch = small ? config->batch : model->default_micro_batch;
+        config->micro_batch = usual_micro_batch(model, config->batch, t->nodes.size);
     }
     if (config->policy == STN_POLICY_DEFAULT) {
         config->policy = STN_POLICY_BALANCED;

@@ -12,7 +12,7 @@
 #include "train/tune.h"
 
 // The step that the exchange is tried with takes at most about so long.
-static const double trial_s = 1.5;
+static const double trial_s = 0.75;
 
 struct probe {
     struct trainer *trainer;

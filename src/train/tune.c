@@ -11,6 +11,7 @@
 const struct tune_config tune_defaults = {
     .fit = {.top = 8,
             .precision = 0.02,
+            .tolerable = 0.04,
             .noise = 0.10,
             .outliers = 0.25,
             .samples_least = 3,
@@ -21,8 +22,8 @@ const struct tune_config tune_defaults = {
 };
 
 static const double round_share = 1.0 / 6.0, round_most_s = 10.0; // of the budget at least
-// Measuring that is not done after so many times what it should take is disturbed.
-static const double patience = 3.5;
+// Measuring that is disturbed gets so many times the time that it should take, and then a second chance.
+static const double patience = 3.0;
 
 void tune_set_budget(struct tune_config *config, double seconds)
 {
@@ -104,16 +105,30 @@ static enum stn_status get_ready(struct tuner *tuner)
     return STN_OK;
 }
 
+// Once the time is up, the line must do as it is.
+static void fit_samples(struct tuner *tuner)
+{
+    double budget_s = tuner->config->budget_s;
+    plan_fit_samples(tuner->samples, tuner->count, &tuner->options, &tuner->fit);
+    if (tuner->fit.verdict == PLAN_FIT_MORE && tuner->spent_s > budget_s) {
+        struct plan_fit_options last = tuner->options;
+        struct plan_fit fit;
+        last.samples_most = tuner->count;
+        plan_fit_samples(tuner->samples, tuner->count, &last, &fit);
+        if (fit.verdict == PLAN_FIT_GOOD || tuner->spent_s > patience * budget_s) {
+            tuner->fit = fit;
+        }
+    }
+}
+
 // Disturbed measurements are thrown away and done again; of two disturbed lines the calmer one stays.
 static void sample_note(struct tuner *tuner, struct plan_sample sample, double spent_s)
 {
     tuner->samples[tuner->count++] = sample;
     tuner->taken++;
     tuner->spent_s += spent_s;
-    plan_fit_samples(tuner->samples, tuner->count, &tuner->options, &tuner->fit);
-    bool late = tuner->spent_s > patience * tuner->config->budget_s &&
-                tuner->count >= 2 * tuner->options.samples_least;
-    if (tuner->fit.verdict == PLAN_FIT_MORE && !late) {
+    fit_samples(tuner);
+    if (tuner->fit.verdict == PLAN_FIT_MORE) {
         return;
     }
     bool sure = tuner->fit.verdict == PLAN_FIT_GOOD;

@@ -8,8 +8,8 @@
 
 #include "train/tune.h"
 
-enum { STEPS_MAX = 20, STEPS_LEAST = 3, EXCHANGES = 3 };
-static const double measure_s = 1.0; // about, for all steps
+enum { STEPS_MAX = 20, STEPS_LEAST = 4, EXCHANGES = 3 };
+static const double measure_s = 3.0; // about, for all steps
 // By more than this part of a step the exchange does not slow computing: something else did.
 static const double correction_most = 0.10;
 
@@ -60,7 +60,16 @@ static double total_of(const struct reduction_report *reports, int nodes)
     return median(least, EXCHANGES);
 }
 
-// What a step takes beyond the computing of the node that computed longest.
+static double median_compute(const struct tune_step steps[], int count)
+{
+    double values[STEPS_MAX];
+    for (int s = 0; s < count; s++) {
+        values[s] = steps[s].compute_s;
+    }
+    return median(values, count);
+}
+
+// What a step takes beyond the computing of the node that computed longest in it.
 static double exposed_of(const struct reduction_report *reports, int nodes, int steps)
 {
     double exposed[STEPS_MAX];
@@ -75,13 +84,26 @@ static double exposed_of(const struct reduction_report *reports, int nodes, int 
     return median(exposed, steps);
 }
 
+// And that is now this node and now that one: a step is longer than the slowest node's usually is.
+static double uneven_of(const struct reduction_report *reports, int nodes, int steps,
+                        double exposed_s)
+{
+    double wall[STEPS_MAX], slowest_s = 0.0;
+    for (int i = 0; i < nodes; i++) {
+        slowest_s = fmax(slowest_s, median_compute(reports[i].steps, steps));
+    }
+    for (int s = 0; s < steps; s++) {
+        wall[s] = reports[0].steps[s].wall_s;
+    }
+    return fmax(0.0, median(wall, steps) - slowest_s - exposed_s);
+}
+
 // A step among others does not take what it takes alone; the difference does not grow with the step.
 static void correct(struct train_node_profile *own, const struct tune_step *steps, int count,
                     int micro_batches)
 {
-    double compute[STEPS_MAX], update[STEPS_MAX];
+    double update[STEPS_MAX];
     for (int s = 0; s < count; s++) {
-        compute[s] = steps[s].compute_s;
         update[s] = steps[s].update_s;
     }
     own->update_s = median(update, count);
@@ -89,7 +111,7 @@ static void correct(struct train_node_profile *own, const struct tune_step *step
         return;
     }
     double alone_s = plan_line_seconds(&own->line, micro_batches);
-    double more_s = median(compute, count) - alone_s, most_s = correction_most * alone_s;
+    double more_s = median_compute(steps, count) - alone_s, most_s = correction_most * alone_s;
     if (fabs(more_s) > most_s) {
         if (!*own->doubt) {
             snprintf(own->doubt, sizeof(own->doubt), "steps with the others took %+.0f %% of alone",
@@ -130,6 +152,7 @@ enum stn_status tune_reduction(const struct tune_config *config, const int split
         double exposed_s = exposed_of(reports, nodes->size, steps);
         out->total_s = fmax(total_of(reports, nodes->size), exposed_s);
         out->hidden_s = out->total_s - exposed_s;
+        out->uneven_s = uneven_of(reports, nodes->size, steps, exposed_s);
         correct(own, mine.steps, steps, split[nodes->rank]);
     }
     free(reports);

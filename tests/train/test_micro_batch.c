@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which micro-batches are tried when the fastest is to be found; which one wins is the machine's affair.
+#include <math.h>
 #include <string.h>
 
 #include "capture.h"
@@ -82,12 +83,37 @@ static void test_bench_uses_it(void **state)
     assert_int_equal(result.micro_batch, result.trials.at[result.trials.best].micro_batch);
 }
 
+// A server and three devices, a quarter of its speed each, and batches of 128. In two of 64 only the server
+// computes; in 16 of 8, that cost everybody a tenth, it computes ten, and devices two each.
+static void test_fine_enough_for_all_nodes(void **state)
+{
+    (void)state;
+    enum { NODES = 4 };
+    const double coarse[NODES] = {1000, 250, 250, 250}, fine[NODES] = {900, 225, 225, 225};
+    struct plan_node nodes[NODES];
+    struct plan_offer offers[NODES];
+    const struct plan_scratch scratch = {.nodes = nodes, .offers = offers};
+    int split[NODES];
+    double together = train_micro_batch_speed(coarse, NODES, 64, 128, &scratch, split);
+    assert_true(fabs(together - 1000.0) < 1e-6);
+    assert_int_equal(split[0], 2);
+    together = train_micro_batch_speed(fine, NODES, 8, 128, &scratch, split);
+    assert_true(fabs(together - 128 / (80 / 900.0)) < 1e-6);
+    assert_int_equal(split[0], 10);
+    assert_int_equal(split[3], 2);
+    assert_true(fabs(train_micro_batch_speed(coarse, NODES, 64, 0, &scratch, split) - 1750.0) <
+                1e-6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_without_batchnorm), cmocka_unit_test(test_divisors_of_the_batch),
-        cmocka_unit_test(test_batchnorm_wants_more),  cmocka_unit_test(test_memory_limits),
+        cmocka_unit_test(test_all_without_batchnorm),
+        cmocka_unit_test(test_divisors_of_the_batch),
+        cmocka_unit_test(test_batchnorm_wants_more),
+        cmocka_unit_test(test_memory_limits),
         cmocka_unit_test(test_bench_uses_it),
+        cmocka_unit_test(test_fine_enough_for_all_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,7 @@ struct made_up {
     double fixed_s, each_s;
     double noise;        // relative
     double among_others; // seconds more of a step with the others
+    double late_s;       // and more of every third of them, of each node another
     // Half of the steps [from, until), by chance, take `slower` times as long.
     int from, until;
     double slower;
@@ -29,8 +30,8 @@ struct node {
     struct comm *comm;
     struct train_nodes nodes;
     struct base_random random;
-    int rank, calls;
-    const int *split; // NULL: lines only
+    int rank, calls, steps; // of the latter those with the others
+    const int *split;       // NULL: lines only
     struct train_node_profile own;
     struct plan_reduction reduction;
     enum stn_status status;
@@ -60,20 +61,26 @@ static enum stn_status alone(void *context, int micro_batches, double *seconds)
     return STN_OK;
 }
 
+static double time_together(const struct node *node, int rank, int micro_batches)
+{
+    const struct made_up *m = &node->all[rank];
+    double late_s = node->steps % NODES == rank ? m->late_s : 0.0;
+    return m->fixed_s + m->each_s * micro_batches + m->among_others + late_s;
+}
+
 static enum stn_status together(void *context, int micro_batches, struct tune_step *out)
 {
     struct node *node = context;
     double longest = 0.0;
     for (int i = 0; i < NODES; i++) {
-        const struct made_up *m = &node->all[i];
-        longest = fmax(longest, m->fixed_s + m->each_s * node->split[i] + m->among_others);
+        longest = fmax(longest, time_together(node, i, node->split[i]));
     }
-    const struct made_up *m = &node->all[node->rank];
     *out = (struct tune_step){
-        .compute_s = m->fixed_s + m->each_s * micro_batches + m->among_others,
+        .compute_s = time_together(node, node->rank, micro_batches),
         .update_s = 0.001,
         .wall_s = longest + exposed_s,
     };
+    node->steps++;
     return STN_OK;
 }
 
@@ -212,6 +219,23 @@ static void the_exchange_is_part_of_the_model(void **state)
     assert_string_not_equal(nodes[2].own.doubt, "");
 }
 
+// All take as long, but in every step another one is late: no step is as short as a node's usual one.
+static void who_is_late_is_part_of_the_model(void **state)
+{
+    (void)state;
+    const struct made_up all[NODES] = {{.each_s = 0.05, .late_s = 0.008},
+                                       {.each_s = 0.2, .late_s = 0.008},
+                                       {.each_s = 0.2, .late_s = 0.008}};
+    static const int split[NODES] = {4, 1, 1};
+    struct node nodes[NODES];
+    tune(all, split, nodes);
+    for (int i = 0; i < NODES; i++) {
+        assert_within(nodes[i].reduction.uneven_s, 0.008, 1e-9);
+        assert_within(plan_reduction_exposed_s(&nodes[i].reduction), exposed_s + 0.008, 1e-9);
+        assert_line(&nodes[i], 0.03);
+    }
+}
+
 static void a_failure_is_everybodys(void **state)
 {
     (void)state;
@@ -279,6 +303,7 @@ int main(void)
         cmocka_unit_test(a_disturbance_does_not_poison),
         cmocka_unit_test(lasting_noise_is_said),
         cmocka_unit_test(the_exchange_is_part_of_the_model),
+        cmocka_unit_test(who_is_late_is_part_of_the_model),
         cmocka_unit_test(a_failure_is_everybodys),
         cmocka_unit_test(anybody_can_stop),
         cmocka_unit_test(crowded_nodes_take_turns),
