@@ -8,9 +8,10 @@
 //
 //     comm_open → collectives and jobs … → comm_close
 //
-// When a node stays silent for the time-out, its process is gone, on whichever machine, or connections
-// break, every wait on every node ends with ERR_NODE_LOST; the lowest living node has logged the one line that names the lost node, its
-// step and what it did last. Nothing can be sent after that.
+// When a node stays silent for the time-out, its process is gone, on whichever machine, or a
+// connection breaks, every wait on every node ends with ERR_NODE_LOST; the lowest living node has
+// logged the one line that names the lost node, its step and what it did last. Nothing can be sent
+// after that.
 //
 // Threads: comm_submit, comm_wait, the collectives and comm_set_phase belong to one thread of the
 // node; comm_send and its like to the job functions, which run on the communication thread.
