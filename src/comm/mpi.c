@@ -50,12 +50,24 @@ static int call_test(void *context)
     return MPI_Test(&call->request, &call->done, MPI_STATUS_IGNORE);
 }
 
+// Not a mistake of ours: a connection's failure also comes as an error, while another is on its way
+// to end the process.
+static bool is_failed_connection(int code)
+{
+    int kind = MPI_SUCCESS;
+    if (code != MPI_SUCCESS) {
+        MPI_Error_class(code, &kind);
+    }
+    return kind == MPI_ERR_INTERN || kind == MPI_ERR_OTHER || kind == MPI_ERR_UNKNOWN;
+}
+
 // Does nothing once the transport is broken; *request keeps what it was.
 static enum stn_status make(struct comm_transport *transport, int (*function)(void *),
                             struct call *call, void **request, const char *what)
 {
     int code = MPI_SUCCESS;
-    if (atomic_load(&transport->broken) || !comm_escape_call(function, call, &code)) {
+    if (atomic_load(&transport->broken) || !comm_escape_call(function, call, &code) ||
+        is_failed_connection(code)) {
         atomic_store(&transport->broken, true);
         return STN_OK;
     }
