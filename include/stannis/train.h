@@ -126,8 +126,8 @@ struct stn_train_start {
 struct stn_train_node {
     const char *name;
     int threads;
-    double cpus;       // what it may use: a quota, else its threads
     int micro_batches; // of a full step, by the split in force
+    double cpus;       // what it may use: a quota, else its threads
     int64_t images, private_images, public_images;
     int64_t skipped;                      // bad samples left out
     double compute_seconds, wait_seconds; // waiting for other nodes and the exchange

@@ -167,7 +167,7 @@ static enum stn_status fail_twice(struct cluster_build *build, int first, int se
 static enum stn_status check_unique(struct cluster_build *build)
 {
     struct cluster *cluster = &build->cluster;
-    struct cluster_node **sorted = malloc((size_t)cluster->count * sizeof(struct cluster_node *));
+    struct cluster_node **sorted = calloc((size_t)cluster->count + 1, sizeof(*sorted));
     if (!sorted) {
         return fail_memory(build);
     }

@@ -112,10 +112,10 @@ static bool is_own(const struct emulate_interfere *interfere, int load)
 static void list_programs(struct emulate_interfere *interfere)
 {
     for (int i = 0; i < interfere->schedule.count; i++) {
-        double left = is_own(interfere, i) ? interfere->schedule.loads[i].processes : 0;
-        for (; left > 0; left -= 1) {
+        double processes = is_own(interfere, i) ? interfere->schedule.loads[i].processes : 0;
+        for (int k = 0; k < processes; k++) {
             interfere->programs[interfere->count++] =
-                (struct program){.load = i, .share = fmin(left, 1)};
+                (struct program){.load = i, .share = fmin(processes - k, 1)};
         }
     }
 }

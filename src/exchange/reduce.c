@@ -310,8 +310,8 @@ static void add_exact(struct exchange_bucket *bucket, int arrived, bool first, b
     double local[PIECE];
     for (size_t from = 0; from < bucket->count; from += PIECE) {
         size_t left = bucket->count - from;
-        struct piece piece = {bucket, from, left < PIECE ? left : PIECE,
-                              first && last ? local : bucket->carry + from};
+        double *sum = first && last ? &local[0] : bucket->carry + from;
+        struct piece piece = {bucket, from, left < PIECE ? left : PIECE, sum};
         if (first) {
             piece_begin(&piece);
         }

@@ -8,8 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-extern char **environ;
-
 static const char *const exported[] = {
     "STANNIS_", "OMP_", "GOMP_", "TERM=", "NO_COLOR=", "LANG=", "LC_"};
 

@@ -114,10 +114,11 @@ static void ticks_linear(struct plot_axis *axis, int wanted)
     double step = round_step((axis->high - axis->low) / wanted);
     double largest = fmax(fabs(axis->low), fabs(axis->high));
     double first = ceil(axis->low / step - slack), last = floor(axis->high / step + slack);
-    for (double k = first; k <= last; k += 1.0) {
+    for (int i = 0; i <= (int)(last - first); i++) {
         char text[PLOT_TICK_TEXT];
-        tick_format(text, k * step, step, largest);
-        tick_add(axis, k * step, text);
+        double value = (first + i) * step;
+        tick_format(text, value, step, largest);
+        tick_add(axis, value, text);
     }
 }
 

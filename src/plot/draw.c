@@ -262,9 +262,12 @@ static void draw_marks(const struct page *page)
     bool done[PLOT_ITEMS_MAX] = {false};
     double free_until = INFINITY;
     for (int k = 0; k < plot->limit_count; k++) {
-        int lowest = -1;
-        for (int i = 0; i < plot->limit_count; i++) {
-            if (!done[i] && (lowest < 0 || plot->limits[i].y < plot->limits[lowest].y)) {
+        int lowest = 0;
+        while (done[lowest]) {
+            lowest++;
+        }
+        for (int i = lowest + 1; i < plot->limit_count; i++) {
+            if (!done[i] && plot->limits[i].y < plot->limits[lowest].y) {
                 lowest = i;
             }
         }

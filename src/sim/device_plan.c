@@ -55,6 +55,7 @@ static enum stn_status read_node(struct sim_reader *r, const struct plan *plan,
     if (!net) {
         return sim_reader_fail_memory(r);
     }
+    *net = (struct sim_device_net){0};
     *out = (struct sim_device){.nets = net, .net_count = 1};
     enum stn_status status = need(r, value, &name, &out->name);
     if (status == STN_OK) {
@@ -81,7 +82,7 @@ enum stn_status sim_reader_read_plan(struct sim_reader *r)
 {
     static const struct conf_key nodes = {"nodes", CONF_VALUE, 0, 0, 0, NULL};
     const struct yaml_node_s *list = NULL;
-    struct plan plan;
+    struct plan plan = {.micro_batch = 1};
     enum stn_status status = read_header(r, &plan);
     if (status == STN_OK) {
         status = need(r, conf_root(&r->conf), &nodes, &list);

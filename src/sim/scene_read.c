@@ -268,8 +268,9 @@ static enum stn_status add_nodes(struct reader *r, const struct entry *entry, st
             snprintf(name, sizeof(name), "%.*s", length, entry->name);
         }
         node->name = name;
-        status = sim_scene_add_node(r->scene, node, power);
+        status = sim_scene_add_node(r->scene, node, power); // copies it
     }
+    node->name = NULL;
     return status;
 }
 

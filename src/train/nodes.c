@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/nodes.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -276,7 +277,7 @@ static enum stn_status send_file(struct train_nodes *nodes, const char *path, ch
     if (!status) {
         status = comm_broadcast(nodes->comm, COMM_CONTROL, 0, &bytes, sizeof(bytes));
     }
-    if (!status && !is_root(nodes)) {
+    if (!status && !data) {
         data = malloc(bytes + 1);
         status = data ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory to receive %s", path);
     }
@@ -347,6 +348,7 @@ enum stn_status train_nodes_compare(struct train_nodes *nodes, const struct trai
         all ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", nodes->size);
     status = train_nodes_agree(nodes, status);
     if (!status) {
+        assert(all); // everybody has its own
         status = comm_gather(nodes->comm, COMM_CONTROL, 0, own, sizeof(*own), all);
     }
     for (int i = 1; i < nodes->size && is_root(nodes) && !status; i++) {

@@ -28,14 +28,14 @@ enum kind {
 
 struct row {
     const char *key;
-    enum kind kind;
     size_t offset;
+    enum kind kind;
     int least;
 };
 
 // clang-format off
-#define PLAN(key, kind, field, least) {key, kind, offsetof(struct stn_plan, field), least}
-#define NODE(key, kind, field, least) {key, kind, offsetof(struct stn_plan_node, field), least}
+#define PLAN(key, kind, field, least) {key, offsetof(struct stn_plan, field), kind, least}
+#define NODE(key, kind, field, least) {key, offsetof(struct stn_plan_node, field), kind, least}
 
 static const struct row plan_rows[] = {
     PLAN("date",                      TEXT,   date,                      0),

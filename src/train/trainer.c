@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/trainer.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -157,6 +158,7 @@ size_t trainer_state_bytes(const struct trainer *t)
 
 static enum stn_status open_net(struct trainer *t, const struct stn_model_info *model)
 {
+    assert(model);
     const struct stn_train_config *config = &t->meta.config;
     size_t memory = config->memory ? config->memory : train_nodes_own(&t->nodes)->memory;
     const struct nn_net_config net = {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A trainer among others: being alike, who computes and reduces how much, and what each node did.
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -112,6 +113,7 @@ enum stn_status trainer_open_exchange(struct trainer *t)
         status = comm_all_gather(t->nodes.comm, COMM_CONTROL, &own, sizeof(own), t->profile.about);
     }
     if (!status) {
+        assert(weights); // everybody has its own
         status = create_exchange(t, weights);
     }
     t->own.threads = own.threads;

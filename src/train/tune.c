@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/tune.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -264,6 +265,7 @@ enum stn_status tune_lines(const struct tune_config *config, struct train_node_p
             : stn_fail(STN_ERR_NO_MEMORY, "no memory to measure %zu nodes", size);
     status = train_nodes_agree(config->nodes, status);
     if (!status) {
+        assert(tuner && reports && told); // all have theirs
         tuner->config = config;
         tuner->options = config->fit;
         tuner->retries = config->retries;

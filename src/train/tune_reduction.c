@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What exchanging costs, from real steps of all nodes: the part that nobody can compute behind, and what
 // the exchange takes from computing meanwhile (its thread runs on the node's own share).
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ struct reduction_report {
 
 static double median(double values[], int count)
 {
+    assert(count > 0);
     for (int i = 1; i < count; i++) {
         double value = values[i];
         int at = i;
@@ -142,6 +144,7 @@ enum stn_status tune_reduction(const struct tune_config *config, const int split
         reports ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory to measure the exchange");
     status = train_nodes_agree(nodes, status);
     if (!status) {
+        assert(reports); // all have theirs
         status = measure(config, split[nodes->rank], steps, &mine);
         status = train_nodes_agree(nodes, status);
     }

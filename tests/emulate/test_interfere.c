@@ -152,7 +152,8 @@ static void a_missing_gzip_is_said(void **state)
 {
     (void)state;
     int children[CHILDREN_MAX];
-    char *path = strdup(getenv("PATH"));
+    const char *usual = getenv("PATH");
+    char *path = strdup(usual ? usual : "");
     setenv("PATH", "/nowhere", 1);
     struct emulate_interfere *interfere = open_for("host@1-100:gzip*1", 0);
     assert_children(interfere, 1, 1);

@@ -48,6 +48,13 @@ static int exit_code_of(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+// The control group that nodes are told of, or the file that stands for it.
+static const char *exported_folder(void)
+{
+    const char *told = getenv("STANNIS_EMULATE");
+    return told ? strrchr(told, ':') + 1 : "none";
+}
+
 static void shares_beyond_the_machine_are_refused(void **state)
 {
     (void)state;
@@ -166,7 +173,7 @@ static void what_still_runs_ends_with_the_groups(void **state)
     }
     assert_int_equal(emulate_enter(emulate, 0, pid), STN_OK);
     assert_int_equal(emulate_export(emulate), STN_OK);
-    const char *dir = strrchr(getenv("STANNIS_EMULATE"), ':') + 1;
+    const char *dir = exported_folder();
     assert_int_equal(access(dir, F_OK), 0);
     emulate_destroy(emulate);
     assert_int_equal(exit_code_of(pid), 128 + SIGKILL);
@@ -185,8 +192,7 @@ static void be_launcher(int fd)
         if (emulate_join(0) != STN_OK) {
             _exit(1);
         }
-        dprintf(fd, "%d %d %s\n", emulate_method(emulate), getpid(),
-                strrchr(getenv("STANNIS_EMULATE"), ':') + 1);
+        dprintf(fd, "%d %d %s\n", emulate_method(emulate), getpid(), exported_folder());
         hang();
     }
     hang();

@@ -10,8 +10,6 @@
 #include "launch/launch.h"
 #include "launch/words.h"
 
-extern char **environ;
-
 static char *const argv_train[] = {(char[]){"stannis"}, (char[]){"train"}, (char[]){"--data"},
                                    (char[]){"folder:my photos"}, NULL};
 

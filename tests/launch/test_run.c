@@ -376,7 +376,8 @@ static void hosts_that_will_not_do_are_named(void **state)
 static void a_missing_mpirun_is_said(void **state)
 {
     (void)state;
-    char *path = strdup(getenv("PATH"));
+    const char *usual = getenv("PATH");
+    char *path = strdup(usual ? usual : "");
     setenv("PATH", folder, 1);
     struct launcher launcher = start("emulate", shares, "tell", NULL);
     assert_int_equal(finish(&launcher), 2);

@@ -28,11 +28,12 @@ static void mark(struct book *book, int source, struct plan_range range)
 static void split_at_random(struct base_random *random, const bool alive[], int nodes, int split[])
 {
     int sum = 0;
+    assert_true(nodes > 0);
     for (int i = 0; i < nodes; i++) {
         split[i] = alive[i] ? (int)base_random_below(random, 4) : 0;
         sum += split[i];
     }
-    for (int i = 0; sum == 0; i++) {
+    for (int i = 0; i < nodes && sum == 0; i++) {
         split[i] = alive[i];
         sum += split[i];
     }
@@ -79,7 +80,7 @@ static void every_sample_once(void **state)
         struct base_random random = base_random_from(seed);
         struct sim_node nodes[NODES_MAX] = {0};
         struct book book = {0};
-        bool alive[NODES_MAX];
+        bool alive[NODES_MAX] = {false};
         int count = 2 + (int)base_random_below(&random, NODES_MAX - 1);
         for (int i = 0; i < count; i++) {
             bool has = base_random_below(&random, 2);

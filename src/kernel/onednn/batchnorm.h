@@ -33,7 +33,7 @@ struct onednn_gather {
 // `io` is that of the batch norm's own gathering call.
 struct onednn_gather onednn_gather_forward(struct kernel_op *bn, const struct kernel_io *io);
 struct onednn_gather onednn_gather_backward(struct kernel_op *bn, const struct kernel_io *io);
-void onednn_gather_finish(const struct onednn_gather *g);
+void onednn_gather_finish(const struct onednn_gather *p);
 
 // A piece of block `block` of sample n is final. Padding samples are not counted.
 static inline void onednn_gather_measure(const struct onednn_gather *g, int n, int block, int piece)

@@ -339,8 +339,8 @@ static void add_to_held(const struct conv *conv, const float *gradient)
     enum { PIECE = 4096 }; // floats
     const struct simd_kernels *simd = simd_kernels_for(kernel_layout_block(conv->engine->native));
     size_t floats = conv->gradient_bytes / sizeof(float), block = (size_t)simd->block;
-    int threads = floats < 2 * PIECE ? 1 : conv->engine->threads;
-#pragma omp parallel for schedule(static) num_threads(threads)
+#pragma omp parallel for schedule(static)                                                          \
+    num_threads(floats < 2 * PIECE ? 1 : conv->engine->threads)
     for (size_t at = 0; at < floats; at += PIECE) {
         size_t piece = floats - at < PIECE ? floats - at : PIECE;
         simd->mask(gradient + at, NULL, KERNEL_LINEAR, piece / block, true, conv->held + at);

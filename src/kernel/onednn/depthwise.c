@@ -298,7 +298,7 @@ enum stn_status onednn_depthwise_create(struct onednn_engine *engine, const stru
     dw->taps = d->window.size[0] * d->window.size[1];
     dw->wide = d->window.size[0] > 3;
     dw->room_floats = dw->wide ? dw->simd->depthwise_wide_room(&dw->plane) : 0;
-    dw->tap_floats = (size_t)(dw->taps * dw->x.block);
+    dw->tap_floats = (size_t)dw->taps * (size_t)dw->x.block;
     size_t taps = (size_t)dw->x.blocks * dw->tap_floats,
            padded = (size_t)dw->x.blocks * (size_t)dw->x.block;
     dw->page_bytes = (taps + padded) * sizeof(float);

@@ -374,7 +374,7 @@ static enum stn_status create_side(struct grouped_side *side)
 
 static enum stn_status create_pages(struct grouped *gr)
 {
-    size_t padded = (size_t)(gr->forward.out.blocks * gr->forward.out.block);
+    size_t padded = (size_t)gr->forward.out.blocks * (size_t)gr->forward.out.block;
     gr->page_bytes =
         (weight_floats(&gr->forward) + weight_floats(&gr->data) + padded) * sizeof(float);
     gr->pages = base_pages_alloc(gr->page_bytes);

@@ -127,9 +127,8 @@ static void lay_out(const struct walk *w, struct segment *s, const float *plane,
         s->at = plane + begin * SIMD_BLOCK;
         return;
     }
-    size_t before = (size_t)((from - begin) * SIMD_BLOCK),
-           kept = (size_t)((to - from) * SIMD_BLOCK),
-           after = (size_t)(s->pitch * SIMD_BLOCK) - before - kept;
+    size_t before = (size_t)(from - begin) * SIMD_BLOCK, kept = (size_t)(to - from) * SIMD_BLOCK,
+           after = (size_t)s->pitch * SIMD_BLOCK - before - kept;
     s->at = room;
     plane += from * SIMD_BLOCK;
     for (int row = 0; row < w->height; row++, plane += (size_t)w->width * SIMD_BLOCK) {
