@@ -7,6 +7,7 @@
 #ifndef COMM_BACKEND_H
 #define COMM_BACKEND_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -19,6 +20,9 @@ enum { COMM_TAG_MAX = 1000, COMM_TAG_COLLECTIVE, COMM_TAG_LIFE };
 struct comm_transport {
     const struct comm_transport_ops *ops;
     int rank, size;
+    // A connection has failed, and with it the transport: transfers can be begun, but none is ever
+    // done.
+    atomic_bool broken;
 };
 
 struct comm_transport_ops {
@@ -46,9 +50,9 @@ enum { COMM_LOOPBACK_MAX = 32 };
 // `size` transports (COMM_LOOPBACK_MAX at most) that share memory; the last one closed frees it.
 STN_MUST_CHECK enum stn_status comm_loopback_open(int size, struct comm_transport *out[]);
 
-// Faults of a loopback node, for tests: it stands still, as after SIGSTOP, or its process is gone. For
-// itself the node is then lost, so that it can be closed.
-enum comm_loopback_fault { COMM_LOOPBACK_STOPPED, COMM_LOOPBACK_GONE };
+// Faults of a loopback node, for tests: it stands still, as after SIGSTOP, or its process is gone;
+// for itself the node is then lost, so that it can be closed. Or its transport breaks.
+enum comm_loopback_fault { COMM_LOOPBACK_STOPPED, COMM_LOOPBACK_GONE, COMM_LOOPBACK_BROKEN };
 void comm_loopback_break(struct comm *node, enum comm_loopback_fault fault);
 
 #endif

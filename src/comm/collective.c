@@ -115,6 +115,13 @@ enum stn_status comm_collective_all_gather(struct comm *comm, enum comm_kind kin
     return all_gather(comm, &c);
 }
 
+enum stn_status comm_collective_broadcast(struct comm *comm, enum comm_kind kind, int root,
+                                          void *data, size_t bytes)
+{
+    struct collective c = {.kind = kind, .root = root, .data = data, .bytes = bytes};
+    return broadcast(comm, &c);
+}
+
 enum stn_status comm_broadcast(struct comm *comm, enum comm_kind kind, int root, void *data,
                                size_t bytes)
 {

@@ -8,9 +8,10 @@
 //
 //     comm_open → collectives and jobs … → comm_close
 //
-// When a node stays silent for the time-out, or its process is gone, every wait on every node ends
-// with ERR_NODE_LOST; the lowest living node has logged the one line that names the lost node, its
-// step and what it did last. Nothing can be sent after that.
+// When a node stays silent for the time-out, its process is gone, on whichever machine, or a
+// connection breaks, every wait on every node ends with ERR_NODE_LOST; the lowest living node has
+// logged the one line that names the lost node, its step and what it did last. Nothing can be sent
+// after that.
 //
 // Threads: comm_submit, comm_wait, the collectives and comm_set_phase belong to one thread of the
 // node; comm_send and its like to the job functions, which run on the communication thread.
@@ -69,7 +70,7 @@ void comm_set_phase(struct comm *comm, int64_t step, const char *phase);
 struct comm_traffic comm_traffic(const struct comm *comm);
 // Processor time that the communication thread has used.
 double comm_processor_seconds(const struct comm *comm);
-// The node that was lost, or −1.
+// The node that was lost, or −1; this node itself if its connection to another broke.
 int comm_lost(const struct comm *comm);
 
 // ---- collectives: every node calls, and waits -----------------------------------------------------

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signs of life: every node tells node 0 what it does, and node 0 everyone, a few times within the
 // time-out. Node 0 notices who is silent, the others whether node 0 is; the end of a process on the
-// own machine (process.c) is noticed at once. Who notices tells the lowest living node, which writes
-// the line and tells everyone. The communication thread speaks, so a node that computes for minutes
-// lives.
+// own machine (process.c), and by its lifeline that of any to node 0 and of node 0 to any, is
+// noticed at once. Who notices tells the lowest living node, which writes the line and tells
+// everyone. The communication thread speaks, so a node that computes for minutes lives.
 //
 // Silence counts only while we were awake ourselves: who was stopped accuses nobody on waking.
 #include <inttypes.h>
@@ -18,6 +18,8 @@ static const int64_t news_ns = 100000000;          // between signs when there i
 static const int64_t interval_max_ns = 2000000000; // between signs when there is none
 static const int64_t left_grace_ns = 1000000000; // what a node sent before it left is here by then
 static const int64_t report_ns = 1000000000;     // for another node to report a loss
+static const int64_t tell_ns = 200000000;        // for others to notice it too, having reported it
+static const int64_t cut_ns = 500000000;         // from a broken connection to knowing who is gone
 enum { INTERVALS_IN_TIMEOUT = 6 };
 
 static int64_t interval_ns(const struct comm *comm)
@@ -57,6 +59,7 @@ static void report(struct comm *comm, int lost, enum comm_loss loss)
         break;
     case COMM_LOSS_GONE: snprintf(why, sizeof(why), "its process is gone"); break;
     case COMM_LOSS_LEFT: snprintf(why, sizeof(why), "it ended early"); break;
+    case COMM_LOSS_CUT: snprintf(why, sizeof(why), "its connection to another node broke"); break;
     }
     char name[COMM_NAME_BYTES];
     pthread_mutex_lock(&comm->mutex);
@@ -71,6 +74,9 @@ static void report(struct comm *comm, int lost, enum comm_loss loss)
 // Nobody waits for these to arrive, so `sign` must stay as it is from then on.
 static void notify(struct comm *comm, int peer, const struct comm_sign *sign)
 {
+    if (comm_lifeline_say(comm, peer, sign)) {
+        return;
+    }
     void *request;
     enum stn_status status = comm->transport->ops->send(comm->transport, peer, COMM_TAG_LIFE, sign,
                                                         sizeof(*sign), &request);
@@ -85,41 +91,36 @@ static void lost_now(struct comm *comm, int lost)
     atomic_store(&comm->lost, lost);
 }
 
-// Not ours to report: who is to do it learns of it, and has time to. mpirun ends everybody at once
-// when a second process ends, so nobody leaves before the line is written.
-static void suspect(struct comm *comm, int lost, enum comm_loss loss, int first)
-{
-    if (comm->suspected_ns == 0) {
-        comm->suspected_ns = base_clock_ns();
-        comm->suspicion = (struct comm_sign){
-            .kind = COMM_SIGN_LOST, .lost = lost, .loss = (int32_t)loss, .reported = false};
-        notify(comm, first, &comm->suspicion);
-    } else if (base_clock_ns() - comm->suspected_ns > report_ns) {
-        lost_now(comm, lost);
-    }
-}
-
-// Called again and again while the reason lasts.
+// If it is not ours to report, who is to do it learns of it, and has time to. mpirun ends everybody
+// at once when a second process ends, so nobody leaves before the line is written. Only the first
+// loss counts: others follow from it.
 static void lose(struct comm *comm, int lost, enum comm_loss loss, bool reported)
 {
-    if (atomic_load(&comm->lost) >= 0) {
+    if (reported && atomic_load(&comm->lost) < 0) {
+        lost_now(comm, lost);
+    }
+    if (atomic_load(&comm->lost) >= 0 || comm->leave_ns != 0) {
         return;
     }
     int first = reporter(comm, lost);
-    if (reported) {
-        lost_now(comm, lost);
-    } else if (first != comm->rank) {
-        suspect(comm, lost, loss, first);
-    } else {
+    bool ours = first == comm->rank;
+    if (ours) {
         report(comm, lost, loss);
-        comm->notice = (struct comm_sign){
-            .kind = COMM_SIGN_LOST, .lost = lost, .loss = (int32_t)loss, .reported = true};
-        for (int i = 0; i < comm->size; i++) {
-            if (i != comm->rank) {
-                notify(comm, i, &comm->notice);
-            }
+    }
+    comm->notice = (struct comm_sign){
+        .kind = COMM_SIGN_LOST, .lost = lost, .loss = (int32_t)loss, .reported = ours};
+    for (int i = 0; i < comm->size; i++) {
+        if (i != comm->rank && (ours || i == first)) {
+            notify(comm, i, &comm->notice);
         }
-        lost_now(comm, lost);
+    }
+    comm->leave_ns = base_clock_ns() + (ours ? tell_ns : report_ns);
+}
+
+static void leave_when_due(struct comm *comm, int64_t now_ns)
+{
+    if (comm->leave_ns != 0 && now_ns >= comm->leave_ns && atomic_load(&comm->lost) < 0) {
+        lost_now(comm, comm->notice.lost);
     }
 }
 
@@ -226,6 +227,31 @@ static void check_processes(struct comm *comm)
     }
 }
 
+static void heed_words(struct comm *comm)
+{
+    for (int i = 0; i < comm->size; i++) {
+        struct comm_peer *peer = &comm->peers[i];
+        if (peer->has_word) {
+            peer->has_word = false;
+            lose(comm, peer->word.lost, (enum comm_loss)peer->word.loss, peer->word.reported);
+        }
+    }
+}
+
+// Whose end broke the connection is known soon after, or, between machines without lifelines,
+// never.
+static void check_connection(struct comm *comm, int64_t now_ns)
+{
+    if (!atomic_load(&comm->transport->broken)) {
+        return;
+    }
+    comm->broken_ns = comm->broken_ns ? comm->broken_ns : now_ns;
+    if (now_ns - comm->broken_ns >= cut_ns) {
+        fill(comm, &comm->peers[comm->rank].last);
+        lose(comm, comm->rank, COMM_LOSS_CUT, false);
+    }
+}
+
 static void check_silence(struct comm *comm, int64_t passed_ns)
 {
     int64_t awake_ns = passed_ns < interval_ns(comm) ? passed_ns : interval_ns(comm);
@@ -247,6 +273,7 @@ enum stn_status comm_liveness_tick(struct comm *comm)
         comm->looked_ns = now_ns;
         comm->alarm = false;
         comm_process_sleep(comm, 0); // before looking, so that we know the last words of the gone
+        heed_words(comm);
         for (int i = 0; i < comm->size; i++) {
             if (i != comm->rank) {
                 look(comm, i);
@@ -254,6 +281,8 @@ enum stn_status comm_liveness_tick(struct comm *comm)
         }
         check_silence(comm, passed_ns);
         check_processes(comm);
+        check_connection(comm, now_ns);
+        leave_when_due(comm, now_ns);
         speak(comm, now_ns);
     }
     return atomic_load(&comm->lost) < 0 ? STN_OK : STN_ERR_NODE_LOST;

@@ -242,6 +242,10 @@ void comm_loopback_break(struct comm *node, enum comm_loopback_fault fault)
     withdraw(world, node->rank);
     world->stopped[node->rank] = true;
     world->gone[node->rank] = fault == COMM_LOOPBACK_GONE;
-    atomic_store(&node->lost, node->rank);
+    if (fault == COMM_LOOPBACK_BROKEN) {
+        atomic_store(&node->transport->broken, true);
+    } else {
+        atomic_store(&node->lost, node->rank);
+    }
     pthread_mutex_unlock(&world->mutex);
 }

@@ -4,6 +4,7 @@
 //     comm.c        opening and closing, jobs and the thread that runs them
 //     wait.c        transfers, and how a node sleeps until they are done
 //     process.c     which nodes are processes of this machine, and whether they have ended
+//     lifeline.c    connections beside MPI that end with a node; handshake.c makes them
 //     liveness.c    signs of life, and what follows when they stay away
 //     collective.c  broadcast and gather, as jobs
 #ifndef COMM_NODE_H
@@ -19,7 +20,7 @@
 enum { COMM_PHASE_BYTES = 48 };
 
 enum comm_sign_kind { COMM_SIGN_ALIVE, COMM_SIGN_LEAVING, COMM_SIGN_LOST };
-enum comm_loss { COMM_LOSS_SILENT, COMM_LOSS_GONE, COMM_LOSS_LEFT };
+enum comm_loss { COMM_LOSS_SILENT, COMM_LOSS_GONE, COMM_LOSS_LEFT, COMM_LOSS_CUT };
 
 // A sign of life, as it travels.
 struct comm_sign {
@@ -38,6 +39,9 @@ struct comm_peer {
     bool sending;
     bool told_leaving; // it knows that we leave
     bool gone;         // its process has ended
+    bool has_lifeline;
+    bool has_word; // which came over the lifeline, and is to be heeded
+    struct comm_sign word;
     int64_t silent_ns; // since its last sign, while we were awake
     int64_t left_ns;   // when it said that it leaves; 0: it has not
 };
@@ -62,16 +66,17 @@ struct comm {
     pthread_t thread;
 
     // The communication thread's own.
-    struct comm_peer *peers;            // [size]
-    struct comm_sign suspicion, notice; // of a loss: to who reports it, and from there to all
-    int64_t suspected_ns;     // when a loss was noticed that another node is to report; 0: none
+    struct comm_peer *peers;  // [size]
+    struct comm_sign notice;  // of a loss: to who reports it, or from there to all
+    int64_t leave_ns;         // when to end, with a loss noticed; 0: none was
+    int64_t broken_ns;        // when the transport was found broken; 0: it was not
     bool listening;           // to signs of life
     int transfers;            // begun and not yet finished
     int64_t moved_ns;         // when something last began or arrived
     int64_t looked_ns;        // when signs of life were last looked at
     int64_t spoke_ns;         // when they were last sent
     bool alarm;               // something has happened that cannot wait for the next look
-    struct pollfd *processes; // [size] of the nodes on this machine; fd −1: elsewhere, or gone
+    struct pollfd *processes; // [size] lifelines, pidfds of this machine; fd −1: neither, or gone
 };
 
 // wait.c
@@ -80,13 +85,23 @@ void comm_wait_moved(struct comm *comm);
 // somebody is lost.
 STN_MUST_CHECK enum stn_status comm_wait_pause(struct comm *comm);
 
-// process.c: learns which nodes are processes of this machine. Every node does it.
+// process.c: learns which nodes are processes of this machine, and ties lifelines. Every node does
+// it.
 STN_MUST_CHECK enum stn_status comm_process_start(struct comm *comm);
 void comm_process_stop(struct comm *comm);
-// Sleeps; the end of a process ends the sleep, and raises the alarm.
+// Sleeps; the end of a process, or a word over a lifeline, ends the sleep, and raises the alarm.
 void comm_process_sleep(struct comm *comm, int64_t pause_ns);
 // As of the last sleep.
 bool comm_process_is_gone(struct comm *comm, int rank);
+
+// lifeline.c: every node does it. `same_machine`: as node 0; `local`: all nodes are, where they see
+// each other.
+STN_MUST_CHECK enum stn_status comm_lifeline_start(struct comm *comm, bool same_machine,
+                                                   bool local);
+// False: there is no lifeline to that node.
+bool comm_lifeline_say(struct comm *comm, int peer, const struct comm_sign *sign);
+// Takes the word that has come. False: the lifeline has ended.
+bool comm_lifeline_hear(struct comm *comm, int peer);
 
 // liveness.c, on the communication thread.
 // Begins to listen to the others. Every node does it.
@@ -101,6 +116,8 @@ STN_MUST_CHECK enum stn_status comm_liveness_expect(struct comm *comm, int peer,
 STN_MUST_CHECK enum stn_status comm_liveness_leave(struct comm *comm);
 
 // collective.c, for use inside a job.
+STN_MUST_CHECK enum stn_status comm_collective_broadcast(struct comm *comm, enum comm_kind kind,
+                                                         int root, void *data, size_t bytes);
 STN_MUST_CHECK enum stn_status comm_collective_all_gather(struct comm *comm, enum comm_kind kind,
                                                           const void *own, size_t bytes, void *all);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which nodes are processes of this machine, and whether they have ended: the kernel knows at once.
-// Where it cannot tell (other machines, other containers, old kernels) silence has to.
+// Where it cannot tell (other machines, other containers, old kernels) lifelines do, or silence has
+// to.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,11 +33,26 @@ static void identify(struct identity *self)
     self->pid = getpid();
 }
 
+static bool is_same_machine(const struct identity *self, const struct identity *other)
+{
+    return self->boot[0] && memcmp(self->boot, other->boot, sizeof(self->boot)) == 0;
+}
+
 static bool is_neighbour(const struct identity *self, const struct identity *other)
 {
-    return self->boot[0] && self->pid_space &&
-           memcmp(self->boot, other->boot, sizeof(self->boot)) == 0 &&
-           self->pid_space == other->pid_space && self->pid != other->pid;
+    return is_same_machine(self, other) && self->pid_space && self->pid_space == other->pid_space &&
+           self->pid != other->pid;
+}
+
+// A transport that can tell who is gone needs no lifelines.
+static enum stn_status tie_lifelines(struct comm *comm, const struct identity *all)
+{
+    bool local = true;
+    for (int i = 1; i < comm->size; i++) {
+        local = local && is_neighbour(&all[0], &all[i]);
+    }
+    bool same_machine = is_same_machine(&all[0], &all[comm->rank]);
+    return comm->transport->ops->is_gone ? STN_OK : comm_lifeline_start(comm, same_machine, local);
 }
 
 enum stn_status comm_process_start(struct comm *comm)
@@ -52,6 +68,9 @@ enum stn_status comm_process_start(struct comm *comm)
         if (is_neighbour(&self, &all[i])) {
             comm->processes[i].fd = (int)syscall(SYS_pidfd_open, (pid_t)all[i].pid, 0);
         }
+    }
+    if (status == STN_OK) {
+        status = tie_lifelines(comm, all);
     }
     free(all);
     return status;
@@ -74,7 +93,8 @@ void comm_process_sleep(struct comm *comm, int64_t pause_ns)
     }
     comm->alarm = true;
     for (int i = 0; i < comm->size; i++) {
-        if (comm->processes[i].fd >= 0 && comm->processes[i].revents) {
+        if (comm->processes[i].fd >= 0 && comm->processes[i].revents &&
+            !(comm->peers[i].has_lifeline && comm_lifeline_hear(comm, i))) {
             comm->peers[i].gone = true;
             close(comm->processes[i].fd);
             comm->processes[i].fd = -1;

@@ -30,7 +30,8 @@ static enum verdict judge_dashes(const char *text, size_t length)
     return dashes >= DASHES_MIN && text[dashes] == '\n' ? OF_BANNER : OF_NODE;
 }
 
-// "[HOST:PID] ", as Open MPI marks what its parts have to say; it writes process ids with five digits at least.
+// "[HOST:PID] ", as Open MPI marks what its parts have to say, or "[HOST][[JOB,1],RANK]"; it writes process ids with five
+// digits at least.
 static enum verdict judge_bracket(const char *text, size_t length)
 {
     size_t i = 1, digits = 0;
@@ -39,6 +40,12 @@ static enum verdict judge_bracket(const char *text, size_t length)
     }
     if (i == length) {
         return UNDECIDED;
+    }
+    if (text[i] == ']') {
+        static const char job[] = "][[";
+        size_t left = length - i, known = left < strlen(job) ? left : strlen(job);
+        enum verdict like_job = left < strlen(job) ? UNDECIDED : OF_NOTICE;
+        return strncmp(text + i, job, known) == 0 ? like_job : OF_NODE;
     }
     if (text[i++] != ':') {
         return OF_NODE;
@@ -200,6 +207,21 @@ bool launch_filter_exit(const struct launch_filter *filter, int *rank)
 {
     const char *name = strstr(filter->said, "Process name: [[");
     return name && sscanf(name, "Process name: [[%*d,%*d],%d", rank) == 1;
+}
+
+bool launch_filter_host(const struct launch_filter *filter, char *host, size_t size)
+{
+    static const char mark[] = " on node ";
+    const char *notice = strstr(filter->said, "lost communication with a remote daemon");
+    const char *daemon = notice ? strstr(notice, "Remote daemon: ") : NULL;
+    const char *name = daemon ? strstr(daemon, mark) : NULL;
+    if (!name) {
+        return false;
+    }
+    name += strlen(mark);
+    size_t length = strcspn(name, " \n\f");
+    snprintf(host, size, "%.*s", (int)length, name);
+    return length > 0;
 }
 
 bool launch_filter_reason(const struct launch_filter *filter, char *line, size_t size)

@@ -31,6 +31,8 @@ void launch_filter_settle(struct launch_filter *filter);
 bool launch_filter_death(const struct launch_filter *filter, int *rank, int *signal_number);
 // The rank of the first process that ended with a code other than 0, if mpirun told it.
 bool launch_filter_exit(const struct launch_filter *filter, int *rank);
+// The host whose daemon mpirun has lost.
+bool launch_filter_host(const struct launch_filter *filter, char *host, size_t size);
 // The first thing mpirun said beyond that a process ended, in one line. False: it said nothing.
 bool launch_filter_reason(const struct launch_filter *filter, char *line, size_t size);
 

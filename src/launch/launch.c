@@ -207,6 +207,9 @@ static void explain(const struct run *run, const struct cluster *cluster, int co
     } else if (launch_filter_exit(&run->filter, &rank)) {
         stn_log(STN_LOG_ERROR, "node %s ended with code %d and did not say why",
                 name_of(cluster, rank), code);
+    } else if (launch_filter_host(&run->filter, reason, sizeof(reason))) {
+        stn_log(STN_LOG_ERROR, "host %s was lost: the connection to its mpirun daemon has ended",
+                reason);
     } else if (launch_filter_reason(&run->filter, reason, sizeof(reason))) {
         stn_log(STN_LOG_ERROR, "the nodes could not run; mpirun says: %s", reason);
     } else {

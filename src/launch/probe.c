@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// On each host `PROGRAM --version && command -v orted`: mpirun starts its daemon of that name there.
+// On each other host `PROGRAM --version && command -v orted`: mpirun starts its daemon of that name there.
 #include "launch/probe.h"
 
 #include <errno.h>
@@ -170,6 +170,16 @@ static enum stn_status judge(struct probe *probe, const char *program, double ti
 
 // ---- all of them ----------------------------------------------------------------------------------------
 
+// mpirun starts nodes on its own machine itself.
+static bool is_own_host(const char *host)
+{
+    char own[HOST_NAME_MAX + 1] = "";
+    gethostname(own, sizeof(own) - 1);
+    size_t length = strcspn(own, ".");
+    bool is_short_name = length > 0 && strncmp(host, own, length) == 0 && !host[length];
+    return strcmp(host, "localhost") == 0 || strcmp(host, own) == 0 || is_short_name;
+}
+
 static bool is_first_on_host(const struct cluster *cluster, int index)
 {
     for (int i = 0; i < index; i++) {
@@ -194,7 +204,8 @@ static enum stn_status probe_batch(const struct launch_config *config, const cha
     enum stn_status status = STN_OK;
     int count = 0;
     for (; *next < cluster->count && count < BATCH_MAX && status == STN_OK; ++*next) {
-        if (cluster->nodes[*next].host && is_first_on_host(cluster, *next)) {
+        const char *host = cluster->nodes[*next].host;
+        if (host && !is_own_host(host) && is_first_on_host(cluster, *next)) {
             status = start(config, command, &cluster->nodes[*next], &probes[count]);
             count += status == STN_OK;
         }

@@ -234,6 +234,32 @@ static void test_step_and_phase(void **state)
         "node csd.0 was lost in step 12 while exchanging gradients: its process is gone");
 }
 
+// Nobody is known to be gone, but nothing arrives any more.
+static void test_broken_transport(void **state)
+{
+    (void)state;
+    struct comm *nodes[2];
+    struct capture capture;
+    assert_int_equal(comm_loopback_create(2, 60, nodes), STN_OK);
+    capture_start(&capture);
+    comm_set_name(nodes[0], 0, "host");
+    comm_set_phase(nodes[0], 7, "computing");
+    struct comm_job job = {.run = wait_run};
+    comm_submit(nodes[0], &job);
+    comm_loopback_break(nodes[0], COMM_LOOPBACK_BROKEN);
+    assert_int_equal(comm_wait(nodes[0], &job), STN_ERR_NODE_LOST);
+    assert_int_equal(comm_lost(nodes[0]), 0);
+    comm_loopback_break(nodes[1],
+                        COMM_LOOPBACK_STOPPED); // it need not wait until it misses the other
+    comm_close(nodes[1]);
+    comm_close(nodes[0]);
+    capture_stop();
+    assert_int_equal(capture.lines, 1);
+    assert_string_equal(
+        capture.last,
+        "node host was lost in step 7 while computing: its connection to another node broke");
+}
+
 // ---- without others -----------------------------------------------------------------------------
 
 static void clear_launchers(void)
@@ -294,7 +320,8 @@ int main(void)
         cmocka_unit_test(test_collectives),      cmocka_unit_test(test_jobs_run_in_order),
         cmocka_unit_test(test_process_gone),     cmocka_unit_test(test_silence),
         cmocka_unit_test(test_node_that_leaves), cmocka_unit_test(test_step_and_phase),
-        cmocka_unit_test(test_one_node_alone),   cmocka_unit_test(test_launchers),
+        cmocka_unit_test(test_broken_transport), cmocka_unit_test(test_one_node_alone),
+        cmocka_unit_test(test_launchers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

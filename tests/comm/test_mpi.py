@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import time
 import unittest
@@ -10,9 +11,14 @@ import unittest
 NODE = os.environ["MPI_NODE"]
 TIMEOUT = 100
 TIMEOUT_OF_NODES = 4
-MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np", "4"]
+NODES = 4
+MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
 MEMORY = ["--mca", "btl", "vader,self"]
 NETWORK = ["--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo"]
+NAMES = ["node 0", "node csd.0", "node csd.1", "node 3"]
+# Where a process has other process ids, so that other nodes cannot watch it as they do on one machine. The first
+# process there cannot kill itself, hence the shell.
+APART = ["unshare", "--pid", "--fork", "--kill-child", "sh", "-c", '"$@"; exit $?', "sh"]
 
 
 def processes(marker):
@@ -28,13 +34,19 @@ def processes(marker):
     return found
 
 
+def apart_works():
+    return shutil.which("unshare") and subprocess.run([*APART, "true"], capture_output=True, check=False).returncode == 0
+
+
 class MpiTest(unittest.TestCase):
-    def nodes(self, *arguments, transport=MEMORY, quiet=True):
-        """Runs four nodes; none of their processes may be left."""
+    def nodes(self, *arguments, transport=MEMORY, quiet=True, apart=None):
+        """Runs four nodes, that of rank `apart` with process ids of its own; none of their processes may be left."""
         marker = f"STANNIS_TEST={os.getpid()}.{self.id()}"
         name, _, value = marker.partition("=")
         env = os.environ | {name: value, "TIMEOUT_SECONDS": str(TIMEOUT_OF_NODES)}
-        command = MPIRUN + (["-q"] if quiet else []) + transport + [NODE, *arguments]
+        command = MPIRUN + (["-q"] if quiet else []) + transport
+        for rank in range(NODES):
+            command += [":"] * (rank > 0) + ["-np", "1", *(APART if rank == apart else []), NODE, *arguments]
         result = subprocess.run(command, env=env, capture_output=True, text=True, timeout=TIMEOUT)
         deadline = time.monotonic() + 10
         while processes(marker.encode()) and time.monotonic() < deadline:
@@ -71,7 +83,23 @@ class MpiTest(unittest.TestCase):
         self.lost("kill", 1, "node csd.0 was lost in step 12 .*: its process is gone", quiet=False)
 
     def test_killed_in_a_network(self):
-        self.lost("kill", 2, "node csd.1 was lost in step 12 .*: its process is gone", transport=NETWORK)
+        for rank, name in enumerate(NAMES):
+            with self.subTest(rank=rank):
+                lines = self.lost("kill", rank, f"{name} was lost in step 12 while exchanging gradients: its process is gone",
+                                  transport=NETWORK)
+                self.assertEqual(len(lines), 1)
+
+    @unittest.skipUnless(apart_works(), "no right to make a namespace of process ids")
+    def test_killed_on_another_machine(self):
+        for rank, apart in (2, 2), (0, 0), (3, 0):
+            with self.subTest(rank=rank, apart=apart):
+                lines = self.lost("kill", rank, f"{NAMES[rank]} was lost in step 12 .*: its process is gone",
+                                  transport=NETWORK, apart=apart)
+                self.assertEqual(len(lines), 1)
+
+    def test_stopped_in_a_network(self):
+        self.lost("stop", 2, f"node csd.1 was lost in step 12 .*: no sign of life for {TIMEOUT_OF_NODES} s",
+                  transport=NETWORK)
 
     def test_stopped(self):
         for rank, name in (1, "node csd.0"), (0, "node 0"):

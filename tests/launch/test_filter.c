@@ -58,6 +58,7 @@ static void what_nodes_say_passes(void **state)
     assert_unchanged("[1:23] 12 total things; mpirun is a program; mpirun: who?\n");
     assert_unchanged("3 total");
     assert_unchanged("[host:12");
+    assert_unchanged("[host][0] [host] [");
     assert_unchanged("");
 }
 
@@ -83,6 +84,7 @@ static void what_mpirun_says_does_not(void **state)
         "a non-zero exit code. Per user-direction, the job has been aborted.\n" DASHES
         "two\n" DASHES "mpirun noticed that process rank 12 with PID 0 on node vm exited on signal "
         "9 (Killed).\n" DASHES "[vm:06862] 1 more process has sent help message help-mpi.txt\n"
+        "[vm][[9418,1],0][btl_tcp_frag.c:135:mca_btl_tcp_frag_send] writev failed: reset (104)\n"
         "three\rmpirun: Forwarding signal 10 to job\nfour\n2 total processes failed to start\n",
         "one\n\r 40 %two\nthree\rfour\n");
     int rank, number;
@@ -136,6 +138,20 @@ static void the_first_that_failed_is_known(void **state)
     assert_false(launch_filter_exit(&(struct launch_filter){.said = ""}, &rank));
 }
 
+static void a_lost_host_is_named(void **state)
+{
+    (void)state;
+    struct launch_filter filter = assert_passes(
+        DASHES "ORTE has lost communication with a remote daemon.\n\n"
+               "  HNP daemon   : [[8848,0],0] on node vm\n"
+               "  Remote daemon: [[8848,0],1] on node csd1\n\nThis is usually due to\n" DASHES,
+        "");
+    char host[64];
+    assert_true(launch_filter_host(&filter, host, sizeof(host)));
+    assert_string_equal(host, "csd1");
+    assert_false(launch_filter_host(&(struct launch_filter){.said = ""}, host, sizeof(host)));
+}
+
 static void errors_of_nodes_are_noticed(void **state)
 {
     (void)state;
@@ -175,6 +191,7 @@ int main(void)
         cmocka_unit_test(a_banner_may_lack_its_end),
         cmocka_unit_test(reasons_are_one_line),
         cmocka_unit_test(the_first_that_failed_is_known),
+        cmocka_unit_test(a_lost_host_is_named),
         cmocka_unit_test(errors_of_nodes_are_noticed),
         cmocka_unit_test(long_texts_are_cut_not_overrun),
     };

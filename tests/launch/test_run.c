@@ -328,6 +328,17 @@ static void other_hosts_are_reached_by_ssh(void **state)
     assert_says(&launcher, "");
 }
 
+static void this_machine_needs_no_ssh(void **state)
+{
+    (void)state;
+    char own[HOST_NAME_MAX + 1] = "", hosts[HOST_NAME_MAX + 32];
+    gethostname(own, sizeof(own) - 1);
+    snprintf(hosts, sizeof(hosts), "localhost:2,%s", own);
+    struct launcher launcher = start("hosts", hosts, "tell", write_script("none", "exit 255\n"));
+    assert_int_equal(finish(&launcher), 0);
+    assert_says(&launcher, "");
+}
+
 static void assert_host_refused(const char *name, const char *body, int code, const char *line)
 {
     struct launcher launcher = start("hosts", "127.0.0.2:2", "tell", write_script(name, body));
@@ -416,6 +427,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_second_signal_ends_nodes_that_refuse),
         cmocka_unit_test(nodes_end_with_a_launcher_that_is_killed),
         cmocka_unit_test(other_hosts_are_reached_by_ssh),
+        cmocka_unit_test(this_machine_needs_no_ssh),
         cmocka_unit_test(hosts_that_will_not_do_are_named),
         cmocka_unit_test(a_missing_mpirun_is_said),
     };
