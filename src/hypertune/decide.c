@@ -417,7 +417,7 @@ static bool arrays_alloc(struct hypertune_decide *d, const struct hypertune_load
     d->now.most = d->most;
     return d->profile.fixed_s && d->profile.each_s && d->profile.least && d->profile.most &&
            d->fixed_s && d->each_s && d->least && d->most && d->plan && d->best && d->probing &&
-           d->nodes;
+           d->nodes && d->offs;
 }
 
 static enum stn_status load_check(const struct hypertune_load *load)

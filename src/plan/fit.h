@@ -30,6 +30,8 @@ struct plan_fit_options {
     double outliers;   // part of the samples left out above which they are disturbed
     int samples_least; // per m
     int samples_most;  // in all; then it is good or unsure
+    // What is known of a beforehand, and how well: the line is drawn to it. An error of 0: nothing is.
+    double fixed_s, fixed_error_s;
 };
 
 // m = 1, 4 or 5, and 8; 2 % at 8, in the end 4 %; noise up to 10 %, a quarter left out; 3 for each m and

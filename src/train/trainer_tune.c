@@ -62,16 +62,19 @@ static void update(struct probe *probe, int64_t count)
     }
 }
 
-static enum stn_status step_alone(void *context, int micro_batches, double *seconds)
+static enum stn_status step_alone(void *context, int micro_batches, struct tune_step *out)
 {
     struct probe *probe = context;
     struct kernel_loss_totals totals = {0};
     double begin = base_clock_seconds();
     enum stn_status status = compute(probe, micro_batches, TRAINER_LEAVE, &totals);
+    double computed = base_clock_seconds();
     if (!status) {
         update(probe, totals.count);
     }
-    *seconds = base_clock_seconds() - begin;
+    double end = base_clock_seconds();
+    *out = (struct tune_step){
+        .compute_s = end - begin, .update_s = end - computed, .wall_s = end - begin};
     return status;
 }
 

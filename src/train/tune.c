@@ -33,6 +33,10 @@ void tune_set_budget(struct tune_config *config, double seconds)
     config->sample_s = fmin(tune_defaults.sample_s, longest);
 }
 
+// The weight update is most of what a step takes whatever its size; known to this part of it, and of a
+// micro-batch.
+static const double fixed_error_share = 0.5, each_error_share = 0.02;
+
 // ---- one node -----------------------------------------------------------------------------------
 
 // What all learn of each after a round, as it travels.
@@ -54,22 +58,27 @@ struct tuner {
     bool ready, done; // warm, and its options chosen; its line is as good as it gets
 };
 
-// Steps until they fill a sample; *seconds is their mean, *spent their sum.
+// Steps until they fill a sample; *seconds is their mean, *spent their sum. What they say of the part that
+// every step has: line fitting alone would have to guess it from beyond its samples.
 static enum stn_status sample_take(struct tuner *tuner, int micro_batches, double *seconds,
                                    double *spent)
 {
     const struct tune_probe *probe = tuner->config->probe;
-    double sum = 0.0;
+    double sum = 0.0, updates = 0.0;
     int steps = 0;
     do {
-        double one = 0.0;
-        enum stn_status status = probe->alone(probe->context, micro_batches, &one);
+        struct tune_step step = {0};
+        enum stn_status status = probe->alone(probe->context, micro_batches, &step);
         if (status) {
             return status;
         }
-        sum += one;
+        sum += step.wall_s;
+        updates += step.update_s;
         steps++;
     } while (sum < tuner->config->sample_s);
+    tuner->options.fixed_s = updates / steps;
+    tuner->options.fixed_error_s = fixed_error_share * tuner->options.fixed_s +
+                                   each_error_share * (sum / steps / micro_batches);
     *seconds = sum / steps;
     *spent += sum;
     return STN_OK;

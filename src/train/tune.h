@@ -25,7 +25,7 @@ struct tune_step {
 struct tune_probe {
     void *context;
     // A step of so many micro-batches by this node alone.
-    enum stn_status (*alone)(void *context, int micro_batches, double *seconds);
+    enum stn_status (*alone)(void *context, int micro_batches, struct tune_step *out);
     // A step of all nodes: so many micro-batches here, and the exchange.
     enum stn_status (*together)(void *context, int micro_batches, struct tune_step *out);
     // The exchange without computing, all nodes.

@@ -154,6 +154,35 @@ static void test_too_noisy(void **state)
     assert_true(unsure > RUNS * 98 / 100);
 }
 
+// What is known of the fixed part makes far predictions better, from the same few samples.
+static void test_a_known_fixed_part(void **state)
+{
+    (void)state;
+    enum { PLACES = 3 };
+    static const int places[PLACES] = {1, 4, 8};
+    static const struct plan_line small = {.fixed_s = 0.002, .each_s = 0.040};
+    struct base_random random = base_random_from(8);
+    struct plan_fit_options knowing = plan_fit_defaults;
+    knowing.fixed_s = 1.2 * small.fixed_s; // not quite
+    knowing.fixed_error_s = 0.5 * small.fixed_s;
+    double far_s = plan_line_seconds(&small, 64), errors[2] = {0.0};
+    for (int n = 0; n < RUNS; n++) {
+        struct plan_sample samples[3 * PLACES];
+        struct plan_fit fit;
+        for (int i = 0; i < 3 * PLACES; i++) {
+            int m = places[i % PLACES];
+            double noise = 0.04 * base_random_normal(&random);
+            samples[i] = (struct plan_sample){m, plan_line_seconds(&small, m) * (1.0 + noise)};
+        }
+        plan_fit_samples(samples, 3 * PLACES, &plan_fit_defaults, &fit);
+        errors[0] += fabs(plan_line_seconds(&fit.line, 64) / far_s - 1.0) / RUNS;
+        plan_fit_samples(samples, 3 * PLACES, &knowing, &fit);
+        errors[1] += fabs(plan_line_seconds(&fit.line, 64) / far_s - 1.0) / RUNS;
+    }
+    assert_true(errors[1] < 0.02);
+    assert_true(errors[1] < 0.8 * errors[0]);
+}
+
 static void test_too_few(void **state)
 {
     (void)state;
@@ -210,6 +239,7 @@ int main(void)
         cmocka_unit_test(test_change_while_measuring),
         cmocka_unit_test(test_not_a_line),
         cmocka_unit_test(test_too_noisy),
+        cmocka_unit_test(test_a_known_fixed_part),
         cmocka_unit_test(test_too_few),
         cmocka_unit_test(test_bounds_hold),
         cmocka_unit_test(test_many_samples_the_last_count),

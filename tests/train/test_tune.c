@@ -50,14 +50,16 @@ static double time_of(struct node *node, int micro_batches)
     return seconds * (1.0 + m->noise * (2.0 * base_random_unit(&node->random) - 1.0));
 }
 
-static enum stn_status alone(void *context, int micro_batches, double *seconds)
+static enum stn_status alone(void *context, int micro_batches, struct tune_step *out)
 {
     struct node *node = context;
     node->calls++;
     if (node->calls == node->all[node->rank].fails_at) {
         return stn_fail(STN_ERR_IO, "a file is gone");
     }
-    *seconds = time_of(node, micro_batches);
+    double seconds = time_of(node, micro_batches);
+    *out = (struct tune_step){
+        .compute_s = seconds, .update_s = node->all[node->rank].fixed_s, .wall_s = seconds};
     return STN_OK;
 }
 
