@@ -10,12 +10,12 @@ summary=()
 failed=0
 
 # Which tests a preset runs, and what has to be built for them. The sanitizers repeat what touches memory and
-# threads; exactness and speed of learning are the release build's, and so are trainings that take their time to
-# measure nodes: units cover their code.
+# threads; exactness (test_cluster: twenty steps each of whole networks) and speed of learning are the release build's,
+# and so are trainings that take their time to measure nodes: units, test_moving and test_tuning cover their code.
 choose() {
     targets=all
     case $1 in
-    asan) select=(-L 'unit|cli' -E 'style|slow|cli_tune|cli_hypertune') ;;
+    asan) select=(-L 'unit|cli' -E 'style|slow|cli_tune|cli_hypertune|test_cluster') ;;
     # libgomp is not instrumented, so TSan sees races in every parallel region: only what has threads of its own.
     tsan) select=(-R 'loader|report_|comm_|exchange_') targets=$(tsan_targets) ;;
     *) select=() ;;

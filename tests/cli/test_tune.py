@@ -15,7 +15,7 @@ class TuneTest(NodesTest):
         return json.loads((self.folder / name).read_text())
 
     def check_plan(self, plan):
-        self.assertEqual(plan["stannis_plan"], 1)
+        self.assertEqual(plan["stannis_plan"], 2)
         self.assertEqual((plan["net"], plan["image_size"], plan["classes"]), ("lenet", 28, 4))
         self.assertEqual((plan["batch"], plan["micro_batch"]), (64, 8))
         self.assertEqual([node["name"] for node in plan["nodes"]], ["host", "csd"])
