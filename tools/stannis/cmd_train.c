@@ -56,8 +56,9 @@ static const struct base_option options[] = {
         "which the nodes are efficient, with --lr scaled from 128 to it",
         1, 1000000, NULL),
     ROW("micro-batch", AUTO, config.micro_batch, "N",
-        "images computed at once; memory and BatchNorm depend on it; by default the network's; "
-        "auto: the fastest, measured first",
+        "images computed at once; memory and BatchNorm depend on it; by default the network's "
+        "(on several nodes and without BatchNorm less, so that all get some); auto: the fastest, "
+        "measured first",
         1, 4096, NULL),
     ROW("seed", SEED, config.seed, "N", "start of all randomness", NO_LIMITS),
 

@@ -44,7 +44,8 @@ static const struct base_option options[] = {
         "images a step; by default 128; auto: the smallest at which the nodes are efficient", 1,
         1000000, NULL),
     ROW("micro-batch", AUTO, config.micro_batch, "N",
-        "images computed at once; by default the network's; auto: the fastest that fits all nodes",
+        "images computed at once; by default the network's (without BatchNorm less, so that all "
+        "nodes get some); auto: the fastest that fits all nodes",
         1, 4096, NULL),
     ROW("private", TEXT, config.private_dirs, "LIST",
         "NODE=DIR[,NODE=DIR…]: class folders that only this node reads", NO_LIMITS),
