@@ -22,7 +22,7 @@ struct stn_profile_row {
 struct stn_profile_event {
     const char *layer, *op;
     const char *phase; // "forward", "backward gather", …
-    int strip;         // which one
+    int lane, strip;   // which thread, which strip
     double begin_us, duration_us;
 };
 

@@ -8,10 +8,14 @@
 #include "kernel/kernel.h"
 
 struct kernel_op_calls {
-    void (*prepare)(struct kernel_op *op, const float *const *params); // NULL: nothing to prepare
-    void (*collect)(struct kernel_op *op, float *const *param_grads);  // NULL: holds nothing back
-    void (*forward_gather)(struct kernel_op *op, const struct kernel_io *io);  // NULL: no need
-    void (*backward_gather)(struct kernel_op *op, const struct kernel_io *io); // NULL: no need
+    // NULL: nothing to prepare, nothing held back.
+    void (*prepare)(struct kernel_op *op, int lane, const float *const *params);
+    void (*collect)(struct kernel_op *op, int lane, float *const *param_grads);
+    // NULL: no need.
+    void (*forward_gather)(struct kernel_op *op, const struct kernel_io *io);
+    void (*backward_gather)(struct kernel_op *op, const struct kernel_io *io);
+    void (*forward_settle)(struct kernel_op *op, const struct kernel_io *io);
+    void (*backward_settle)(struct kernel_op *op, const struct kernel_io *io);
     enum stn_status (*forward)(struct kernel_op *op, const struct kernel_io *io);
     enum stn_status (*backward)(struct kernel_op *op, const struct kernel_io *io);
     // Forward or backward together with a gathering call of another op of this backend; NULL: one
@@ -29,10 +33,12 @@ struct kernel_op {
     struct kernel_op_traits traits;
 };
 
-// An engine is what a backend keeps for all its ops (a dnnl engine and stream, the team size).
+// An engine is what a backend keeps for all its ops (a dnnl engine and streams, the team size). Its
+// calls come from `lanes` threads, each of which has a team of `threads`; one of the two is 1.
 struct kernel_backend {
     const char *name;
-    enum stn_status (*open)(int threads, void **engine);
+    bool has_lanes;
+    enum stn_status (*open)(int threads, int lanes, void **engine);
     void (*close)(void *engine);
     const char *(*version)(const void *engine);
     enum stn_status (*conv)(void *engine, const struct kernel_conv *, struct kernel_op **out);

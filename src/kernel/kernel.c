@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lanes.h"
 #include "kernel/backend.h"
 #include "kernel/check.h"
 
@@ -35,6 +36,8 @@ struct kernel {
     const struct kernel_backend *backend;
     void *engine;
     int threads;
+    struct kernel *lanes;    // NULL: none
+    struct base_lanes *crew; // of lanes themselves
 };
 
 const char *const *kernel_backend_names(void)
@@ -63,22 +66,15 @@ static enum stn_status fail_unknown(const char *name)
     return stn_fail(STN_ERR_NOT_FOUND, "no kernel backend '%s': this build has %s", name, list);
 }
 
-enum stn_status kernel_create(const char *name, int threads, struct kernel **out)
+static enum stn_status open_kernel(const struct kernel_backend *backend, int threads, int lanes,
+                                   struct kernel **out)
 {
-    const struct kernel_backend *backend = find_backend(name);
-    if (!backend)
-        return fail_unknown(name);
-    if (threads < 1)
-        return stn_fail(STN_ERR_INVALID, "kernel: %d threads: must be at least 1", threads);
     struct kernel *kernel = calloc(1, sizeof *kernel);
     if (!kernel)
         return stn_fail(STN_ERR_NO_MEMORY, "kernel: out of memory");
     kernel->backend = backend;
     kernel->threads = threads;
-    // A fixed team: sums are split by its size, and a run must be repeatable.
-    omp_set_dynamic(0);
-    omp_set_num_threads(threads);
-    enum stn_status status = backend->open(threads, &kernel->engine);
+    enum stn_status status = backend->open(threads, lanes, &kernel->engine);
     if (status) {
         free(kernel);
         return status;
@@ -87,10 +83,37 @@ enum stn_status kernel_create(const char *name, int threads, struct kernel **out
     return STN_OK;
 }
 
+static enum stn_status open_lanes(struct kernel *kernel)
+{
+    enum stn_status status = open_kernel(kernel->backend, 1, kernel->threads, &kernel->lanes);
+    return status ? status : base_lanes_create(kernel->threads, &kernel->lanes->crew);
+}
+
+enum stn_status kernel_create(const char *name, int threads, struct kernel **out)
+{
+    const struct kernel_backend *backend = find_backend(name);
+    if (!backend)
+        return fail_unknown(name);
+    if (threads < 1)
+        return stn_fail(STN_ERR_INVALID, "kernel: %d threads: must be at least 1", threads);
+    // A fixed team: sums are split by its size, and a run must be repeatable.
+    omp_set_dynamic(0);
+    omp_set_num_threads(threads);
+    enum stn_status status = open_kernel(backend, threads, 1, out);
+    if (status || threads == 1 || !backend->has_lanes)
+        return status;
+    status = open_lanes(*out);
+    if (status)
+        kernel_destroy(*out);
+    return status;
+}
+
 void kernel_destroy(struct kernel *kernel)
 {
     if (!kernel)
         return;
+    kernel_destroy(kernel->lanes);
+    base_lanes_destroy(kernel->crew);
     kernel->backend->close(kernel->engine);
     free(kernel);
 }
@@ -110,14 +133,58 @@ int kernel_threads(const struct kernel *kernel)
     return kernel->threads;
 }
 
+// ---- lanes --------------------------------------------------------------------------------------
+
+struct kernel *kernel_lanes(struct kernel *kernel)
+{
+    return kernel->lanes;
+}
+
+int kernel_lane_count(const struct kernel *lanes)
+{
+    return lanes->crew ? base_lanes_count(lanes->crew) : 1;
+}
+
+struct lane_work {
+    kernel_lane_call *call;
+    void *context;
+};
+
+// oneDNN takes as many threads as OpenMP would give the one that calls.
+static void work_alone(void *context, int lane)
+{
+    const struct lane_work *work = context;
+    int team = omp_get_max_threads();
+    omp_set_num_threads(1);
+    work->call(work->context, lane);
+    omp_set_num_threads(team);
+}
+
+void kernel_lanes_run(struct kernel *lanes, kernel_lane_call *call, void *context)
+{
+    base_lanes_run(lanes->crew, work_alone, &(struct lane_work){call, context});
+}
+
+void kernel_lanes_meet(struct kernel *lanes, void (*between)(void *context), void *context)
+{
+    base_lanes_meet(lanes->crew, between, context);
+}
+
 // ---- planning: check, then the backend's maker --------------------------------------------------
 
+// oneDNN plans for as many threads as OpenMP reports at that time.
 #define DEFINE_CREATE(op)                                                                          \
     enum stn_status kernel_##op##_create(struct kernel *kernel, const struct kernel_##op *d,       \
                                          struct kernel_op **out)                                   \
     {                                                                                              \
         enum stn_status status = kernel_check_##op(d);                                             \
-        return status ? status : kernel->backend->op(kernel->engine, d, out);                      \
+        if (status)                                                                                \
+            return status;                                                                         \
+        int team = omp_get_max_threads();                                                          \
+        omp_set_num_threads(kernel->threads);                                                      \
+        status = kernel->backend->op(kernel->engine, d, out);                                      \
+        omp_set_num_threads(team);                                                                 \
+        return status;                                                                             \
     }
 
 DEFINE_CREATE(conv)
@@ -146,16 +213,16 @@ const struct kernel_op_traits *kernel_op_traits(const struct kernel_op *op)
     return &op->traits;
 }
 
-void kernel_op_prepare(struct kernel_op *op, const float *const *params)
+void kernel_op_prepare(struct kernel_op *op, int lane, const float *const *params)
 {
     if (op->calls->prepare)
-        op->calls->prepare(op, params);
+        op->calls->prepare(op, lane, params);
 }
 
-void kernel_op_collect(struct kernel_op *op, float *const *param_grads)
+void kernel_op_collect(struct kernel_op *op, int lane, float *const *param_grads)
 {
     if (op->calls->collect)
-        op->calls->collect(op, param_grads);
+        op->calls->collect(op, lane, param_grads);
 }
 
 void kernel_op_forward_gather(struct kernel_op *op, const struct kernel_io *io)
@@ -169,6 +236,20 @@ void kernel_op_backward_gather(struct kernel_op *op, const struct kernel_io *io)
 {
     if (op->calls->backward_gather) {
         op->calls->backward_gather(op, io);
+    }
+}
+
+void kernel_op_forward_settle(struct kernel_op *op, const struct kernel_io *io)
+{
+    if (op->calls->forward_settle) {
+        op->calls->forward_settle(op, io);
+    }
+}
+
+void kernel_op_backward_settle(struct kernel_op *op, const struct kernel_io *io)
+{
+    if (op->calls->backward_settle) {
+        op->calls->backward_settle(op, io);
     }
 }
 

@@ -10,9 +10,11 @@
 // A micro-batch goes through an op in strips of consecutive samples, so that what one op writes the
 // next one finds in the cache. An op is planned for strips of x.shape.n samples; the pointers of
 // one call are those of its strip. Ops that must see all samples before they change any (batch
-// norm; traits.gathers) have a gathering call: all strips are gathered, in order, then all are run.
+// norm; traits.gathers) have a gathering call: all strips, which then are of one size, are gathered
+// and settled, then all are run.
 //
-//     forward_gather × strips → forward × strips → … → backward_gather × strips → backward × strips
+//     forward_gather × strips → forward_settle → forward × strips → …
+//     → backward_gather × strips → backward_settle → backward × strips
 //
 // Conventions, the same for every op and backend:
 //   rows        Only the first io->rows samples of a strip are real (the end of an epoch is
@@ -30,7 +32,8 @@
 //               depend on who computes it.
 //
 // Threads: a kernel and its ops are used by one thread, which runs them on the kernel's own team of
-// `threads` cores.
+// `threads` cores, op after op. The ops of its *lanes* (kernel_lanes) are run by all those threads at
+// once, each taking strips of its own from op to op: they need not wait for each other after every op.
 #ifndef KERNEL_KERNEL_H
 #define KERNEL_KERNEL_H
 
@@ -57,6 +60,17 @@ void kernel_destroy(struct kernel *kernel);
 const char *kernel_name(const struct kernel *kernel);    // "onednn"
 const char *kernel_version(const struct kernel *kernel); // "oneDNN 2.6.3 (AVX2)"
 int kernel_threads(const struct kernel *kernel);
+
+// The kernel for ops that lanes run: a call runs on its thread alone, and several threads may call one
+// op at the same time, told apart by io->lane. NULL: one thread only, or a backend that has none. The
+// kernel's own.
+struct kernel *kernel_lanes(struct kernel *kernel);
+int kernel_lane_count(const struct kernel *lanes); // 1 of a kernel without lanes
+// call(context, lane) on all lanes at once, lane 0 being the calling thread; base/lanes.h.
+typedef void kernel_lane_call(void *context, int lane);
+void kernel_lanes_run(struct kernel *lanes, kernel_lane_call *call, void *context);
+void kernel_lanes_meet(struct kernel *lanes, void (*between)(void *context), void *context);
+
 // Names of the backends built in, NULL at the end.
 const char *const *kernel_backend_names(void);
 
@@ -225,7 +239,8 @@ struct kernel_io {
     enum kernel_phase phase;
     int samples;              // in this strip, padding included; n unless the op gathers
     int rows;                 // of which real, 0 … samples
-    int strip, strips;        // which one, of how many
+    int strip;                // which one
+    int lane;                 // whose; 0 where there are none
     const uint64_t *row_keys; // [n]; only dropout reads it
     const float *const *x;    // [inputs]
     float *y;
@@ -240,13 +255,18 @@ struct kernel_io {
 };
 
 // Call after the parameters changed, before the next forward: packs them the way the backend likes.
-void kernel_op_prepare(struct kernel_op *op, const float *const *params);
-// Adds the gradient sums that backward held back since the last call to param_grads, or forgets them
-// (NULL). Call before the sums are used and before they start anew.
-void kernel_op_collect(struct kernel_op *op, float *const *param_grads);
+// `lane`: which thread calls, as in io.
+void kernel_op_prepare(struct kernel_op *op, int lane, const float *const *params);
+// Adds the gradient sums that backward held back since the last call, of all lanes, to param_grads, or
+// forgets them (NULL). Call before the sums are used and before they start anew.
+void kernel_op_collect(struct kernel_op *op, int lane, float *const *param_grads);
 // Nothing to do for an op that does not gather. In KERNEL_EVAL nothing is gathered.
 void kernel_op_forward_gather(struct kernel_op *op, const struct kernel_io *io);
 void kernel_op_backward_gather(struct kernel_op *op, const struct kernel_io *io);
+// Once all strips are gathered, by one thread; forward in KERNEL_EVAL too. `io` is of the whole
+// micro-batch; x, y and their gradients are not read.
+void kernel_op_forward_settle(struct kernel_op *op, const struct kernel_io *io);
+void kernel_op_backward_settle(struct kernel_op *op, const struct kernel_io *io);
 STN_MUST_CHECK enum stn_status kernel_op_forward(struct kernel_op *op, const struct kernel_io *io);
 STN_MUST_CHECK enum stn_status kernel_op_backward(struct kernel_op *op, const struct kernel_io *io);
 // Both at once, where the output of `op` is the input of `next`, or the gradient of the input of `op`

@@ -134,7 +134,8 @@ static enum stn_status ops_create(struct nn_net *net, const struct nn_gradient_n
                 return stn_fail(STN_ERR_INTERNAL, "%s: inputs of different layouts", node->name);
             }
         }
-        enum stn_status status = op_create(net->kernel, node, x, dx, &call->op);
+        enum stn_status status = op_create(call->together ? net->kernel : net->lane_kernel, node, x,
+                                           dx, &call->op);
         if (status != STN_OK) {
             return status;
         }
@@ -168,17 +169,30 @@ static enum stn_status segments_create(struct nn_net *net)
     if (!net->segments) {
         return stn_fail(STN_ERR_NO_MEMORY, "out of memory while planning the network");
     }
-    net->segment_count = nn_segments_cut(&net->graph, cache_bytes(net), net->segments);
+    net->segment_count = nn_segments_cut(
+        &net->graph, (struct nn_cut){net->lanes, cache_bytes(net)}, net->segments);
     for (int s = 0; s < net->segment_count; s++) {
         const struct nn_segment *segment = &net->segments[s];
         for (int n = segment->first; n < segment->end; n++) {
             net->calls[n].strip = segment->strip;
+            net->calls[n].together = segment->together;
         }
         if (segment->right >= 0) {
             net->calls[segment->right].strip = net->config.micro_batch;
+            net->calls[segment->right].together = net->lanes == 1;
         }
     }
     return STN_OK;
+}
+
+// Lanes pay unless too many of them would have less to do than the others.
+static void lanes_choose(struct nn_net *net)
+{
+    struct kernel *kernel = kernel_lanes(net->kernel);
+    int lanes = kernel ? kernel_lane_count(kernel) : 1, samples = net->config.micro_batch;
+    bool pays = lanes > 1 && 4 * samples >= 3 * lanes * nn_lane_share(samples, lanes);
+    net->lane_kernel = pays ? kernel : NULL;
+    net->lanes = pays ? lanes : 1;
 }
 
 // The output of a gathering node need not be kept when everybody who reads it, forward or backward,
@@ -273,8 +287,10 @@ static enum stn_status net_plan(struct nn_net *net)
                                     .last_consumer = calloc(values, sizeof(int))};
     net->calls = calloc((size_t)net->graph.node_count, sizeof(*net->calls));
     net->tensors = calloc(values, sizeof(*net->tensors));
+    net->watch.passed = calloc((size_t)net->lanes, sizeof(*net->watch.passed));
     enum stn_status status = STN_OK;
-    if (!need.value || !need.last_consumer || !net->calls || !net->tensors) {
+    if (!need.value || !need.last_consumer || !net->calls || !net->tensors ||
+        !net->watch.passed) {
         status = stn_fail(STN_ERR_NO_MEMORY, "out of memory while planning the network");
         goto out_need;
     }
@@ -304,6 +320,7 @@ enum stn_status nn_net_create(struct kernel *kernel, const struct nn_net_config 
     net->config = *config;
     net->config.shape = shape;
     net->kernel = kernel;
+    lanes_choose(net);
     if ((status = graph_create(net)) != STN_OK || (status = net_plan(net)) != STN_OK) {
         nn_net_destroy(net);
         return status;
@@ -326,6 +343,7 @@ void nn_net_destroy(struct nn_net *net)
     free(net->segments);
     free(net->calls);
     free(net->tensors);
+    free(net->watch.passed);
     nn_graph_fini(&net->graph);
     free(net);
 }
@@ -357,7 +375,8 @@ size_t nn_net_bytes(const struct nn_net *net)
         owned += traits->packed_bytes + (net->config.inference ? 0 : traits->held_bytes);
     }
     return net->activation_bytes + owned +
-           copies * (net->parameters.count + net->buffers.count) * sizeof(float);
+           (copies * (net->parameters.count + net->buffers.count) + net->lane_sums.count) *
+               sizeof(float);
 }
 
 int nn_net_tensor_count(const struct nn_net *net)
@@ -373,13 +392,6 @@ const struct nn_tensor *nn_net_tensor(const struct nn_net *net, int index)
 float *nn_net_parameters(struct nn_net *net)
 {
     return net->parameters.data;
-}
-
-void nn_net_collect_gradients(struct nn_net *net)
-{
-    for (int n = 0; net->gradient_sums.data && n < net->graph.node_count; n++) {
-        kernel_op_collect(net->calls[n].op, net->calls[n].param_grads);
-    }
 }
 
 float *nn_net_gradient_sums(struct nn_net *net)

@@ -10,7 +10,7 @@
 //     optimizer on nn_net_tensor()s          weights move
 //     nn_net_weights_changed                 before the next forward
 // After the first step nothing is allocated. Lifetime: the kernel outlives the net.
-// Threads: one thread at a time, the kernel's.
+// Threads: one thread at a time, the kernel's, which has the kernel's others work with it.
 #ifndef NN_NET_H
 #define NN_NET_H
 
@@ -86,7 +86,8 @@ STN_MUST_CHECK enum stn_status nn_net_train(struct nn_net *net, const float *ima
                                             int rows, struct kernel_loss_totals *totals);
 // From here on nn_net_train calls `final(context, from)` again and again during the backward pass:
 // this micro-batch adds nothing more to gradient sums [from, parameter count). The last call has
-// from = 0. NULL: no more calls. What other nodes wait for can leave while we still compute.
+// from = 0. NULL: no more calls. What other nodes wait for can leave while we still compute. These sums
+// are collected already; `final` calls nothing of the net.
 typedef void nn_gradients_final(void *context, size_t from);
 void nn_net_watch_gradients(struct nn_net *net, nn_gradients_final *final, void *context);
 // running = (1 − momentum)·running + momentum·(sum / count); count: samples in the sums.

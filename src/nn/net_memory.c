@@ -2,6 +2,7 @@
 // A net's memory: which buffers a step needs and when, one block that holds them all, and the
 // pointers of every call into it.
 #include <assert.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,10 @@
 #include "nn/net_state.h"
 #include "nn/views.h"
 
-enum { TENSOR_ALIGNMENT = 16 }; // floats: tensors begin on cache lines
+enum {
+    TENSOR_ALIGNMENT = 16, // floats: tensors begin on cache lines
+    LANE_ALIGNMENT = 4096, // bytes: lanes share no page
+};
 
 // What the planner knows of a buffer before it gets its place.
 struct need {
@@ -243,6 +247,56 @@ static struct nn_plan_buffer need_place(const struct layout *l, const struct nee
     };
 }
 
+// Where everything lies. Buffers that cross blocks share one part of the memory; all others are planned
+// as one lane uses them, and every lane has such a part of its own, for it may be anywhere in a block
+// while the others are elsewhere.
+struct places {
+    struct nn_plan_buffer *of; // [needs]
+    size_t shared_bytes, lane_bytes;
+};
+
+// Plans the needs that cross blocks, or those that do not.
+static enum stn_status places_plan(const struct layout *l, bool crossing,
+                                   struct nn_plan_buffer *some, struct places *places)
+{
+    int count = 0;
+    for (int i = 0; i < l->count; i++) {
+        if (need_crosses(l, i) == crossing) {
+            some[count++] = need_place(l, &l->needs[i]);
+        }
+    }
+    size_t bytes = nn_memory_plan(some, count);
+    if (bytes == SIZE_MAX) {
+        return stn_fail(STN_ERR_NO_MEMORY, "out of memory while planning the network");
+    }
+    for (int i = l->count - 1; i >= 0; i--) {
+        if (need_crosses(l, i) == crossing) {
+            places->of[i] = some[--count];
+        }
+    }
+    size_t whole = (bytes + LANE_ALIGNMENT - 1) / LANE_ALIGNMENT * LANE_ALIGNMENT;
+    *(crossing ? &places->shared_bytes : &places->lane_bytes) = whole;
+    return STN_OK;
+}
+
+static enum stn_status places_create(const struct layout *l, struct places *out)
+{
+    assert(l->count > 0);
+    struct nn_plan_buffer *some = calloc((size_t)l->count, sizeof(*some));
+    *out = (struct places){.of = calloc((size_t)l->count, sizeof(*out->of))};
+    enum stn_status status =
+        some && out->of ? STN_OK
+                        : stn_fail(STN_ERR_NO_MEMORY, "out of memory while planning the network");
+    if (status == STN_OK && (status = places_plan(l, true, some, out)) == STN_OK) {
+        status = places_plan(l, false, some, out);
+    }
+    free(some);
+    if (status != STN_OK) {
+        free(out->of);
+    }
+    return status;
+}
+
 static enum stn_status flat_create(struct nn_flat *flat, size_t count)
 {
     // An empty array (a network without BatchNorm has no buffers) still gets an address.
@@ -313,22 +367,20 @@ out_free:
 
 // ---- pointers -----------------------------------------------------------------------------------
 
-static char *place_of(const struct nn_net *net, const struct nn_plan_buffer *places, int need)
-{
-    return need < 0 ? NULL : (char *)net->activations + places[need].offset;
-}
-
 // `at` is where a sample begins in the buffer's.
-static struct nn_rows rows_of(const struct layout *l, const struct nn_plan_buffer *places, int need,
+static struct nn_rows rows_of(const struct layout *l, const struct places *places, int need,
                               size_t at)
 {
-    return (struct nn_rows){
-        .base = need < 0 ? NULL : place_of(l->net, places, need) + at,
-        .row_bytes = need_crosses(l, need) ? l->needs[need].row_bytes : 0,
-    };
+    if (need < 0) {
+        return (struct nn_rows){0};
+    }
+    char *base = (char *)l->net->activations + places->of[need].offset + at;
+    return need_crosses(l, need) ? (struct nn_rows){base, l->needs[need].row_bytes, 0}
+                                 : (struct nn_rows){base + places->shared_bytes, 0,
+                                                    places->lane_bytes};
 }
 
-static struct nn_rows activation_rows(const struct layout *l, const struct nn_plan_buffer *places,
+static struct nn_rows activation_rows(const struct layout *l, const struct places *places,
                                       int direction, nn_value v)
 {
     size_t at = 0;
@@ -336,8 +388,7 @@ static struct nn_rows activation_rows(const struct layout *l, const struct nn_pl
     return rows_of(l, places, l->activation[direction][v], at);
 }
 
-static struct nn_rows gradient_rows(const struct layout *l, const struct nn_plan_buffer *places,
-                                    nn_value v)
+static struct nn_rows gradient_rows(const struct layout *l, const struct places *places, nn_value v)
 {
     return rows_of(l, places, l->gradient[v], l->gradient_at[v]);
 }
@@ -357,19 +408,10 @@ static void call_wire_tensors(struct nn_net *net, int n)
         call->buffers[i] = net->buffers.data + offset;
         call->buffer_sums[i] = net->buffer_sums.data ? net->buffer_sums.data + offset : NULL;
     }
-    call->io = (struct kernel_io){
-        .x = call->x_now,
-        .dx = call->dx_now,
-        .params = call->params,
-        .param_grads = call->param_grads,
-        .buffers = call->buffers,
-        .buffer_sums = call->buffer_sums,
-    };
 }
 
-static void call_wire(struct nn_net *net, const struct layout *l,
-                      const struct nn_plan_buffer *places, int n,
-                      const struct nn_gradient_need *need)
+static void call_wire(struct nn_net *net, const struct layout *l, const struct places *places,
+                      int n, const struct nn_gradient_need *need)
 {
     const struct nn_node *node = &net->graph.nodes[n];
     const struct kernel_op_traits *traits = kernel_op_traits(net->calls[n].op);
@@ -382,7 +424,7 @@ static void call_wire(struct nn_net *net, const struct layout *l,
         call->y[d] = activation_rows(l, places, d, node->y);
     }
     for (int act = 0; act < NN_ACTS; act++) {
-        call->scratch[act] = place_of(net, places, l->scratch[act][n]);
+        call->scratch[act] = rows_of(l, places, l->scratch[act][n], 0);
     }
     for (int i = 0; i < node->inputs; i++) {
         if (nn_net_dx_mode(node, n, i, need) != KERNEL_DX_NONE) {
@@ -390,7 +432,7 @@ static void call_wire(struct nn_net *net, const struct layout *l,
         }
     }
     call->dy = gradient_rows(l, places, node->y);
-    call->saved = place_of(net, places, l->saved[n]);
+    call->saved = rows_of(l, places, l->saved[n], 0);
     call->saved_strip_bytes = traits->gathers ? 0 : saved_stride(traits);
 }
 
@@ -398,6 +440,7 @@ static enum stn_status parameters_create(struct nn_net *net)
 {
     size_t parameters = 0, buffers = 0;
     enum stn_status status = tensors_sort(net, &parameters, &buffers);
+    net->lane_sums.count = net->config.inference ? 0 : (size_t)(net->lanes - 1) * parameters;
     if (status != STN_OK || net->config.plan_only) {
         net->parameters.count = parameters;
         net->buffers.count = buffers;
@@ -407,8 +450,11 @@ static enum stn_status parameters_create(struct nn_net *net)
         (status = flat_create(&net->buffers, buffers)) != STN_OK || net->config.inference) {
         return status;
     }
-    status = flat_create(&net->gradient_sums, parameters);
-    return status == STN_OK ? flat_create(&net->buffer_sums, buffers) : status;
+    if ((status = flat_create(&net->gradient_sums, parameters)) == STN_OK &&
+        (status = flat_create(&net->buffer_sums, buffers)) == STN_OK) {
+        status = flat_create(&net->lane_sums, net->lane_sums.count);
+    }
+    return status;
 }
 
 static enum stn_status layout_init(struct layout *l, const struct nn_net *net)
@@ -469,16 +515,12 @@ static void layout_fini(struct layout *l)
 static enum stn_status block_create(struct nn_net *net, const struct layout *l,
                                     const struct nn_gradient_need *need)
 {
-    assert(l->count > 0);
-    struct nn_plan_buffer *places = calloc((size_t)l->count, sizeof(*places));
-    if (!places) {
-        return stn_fail(STN_ERR_NO_MEMORY, "out of memory while planning the network");
+    struct places places;
+    enum stn_status status = places_create(l, &places);
+    if (status != STN_OK) {
+        return status;
     }
-    for (int i = 0; i < l->count; i++) {
-        places[i] = need_place(l, &l->needs[i]);
-    }
-    enum stn_status status = STN_OK;
-    net->activation_bytes = nn_memory_plan(places, l->count);
+    net->activation_bytes = places.shared_bytes + (size_t)net->lanes * places.lane_bytes;
     if (net->config.plan_only) {
         goto out_places;
     }
@@ -491,13 +533,15 @@ static enum stn_status block_create(struct nn_net *net, const struct layout *l,
         goto out_places;
     }
     for (int n = 0; n < net->graph.node_count; n++) {
-        call_wire(net, l, places, n, need);
+        call_wire(net, l, &places, n, need);
     }
     nn_value logits = net->graph.logits;
-    net->logits = (float *)(void *)place_of(net, places, l->activation[NN_FORWARD][logits]);
-    net->dlogits = (float *)(void *)place_of(net, places, l->gradient[logits]);
+    struct nn_rows rows = activation_rows(l, &places, NN_FORWARD, logits);
+    net->logits = (float *)(void *)rows.base;
+    rows = gradient_rows(l, &places, logits);
+    net->dlogits = (float *)(void *)rows.base;
 out_places:
-    free(places);
+    free(places.of);
     return status;
 }
 
@@ -523,6 +567,7 @@ void nn_net_memory_destroy(struct nn_net *net)
 {
     flat_destroy(&net->parameters);
     flat_destroy(&net->gradient_sums);
+    flat_destroy(&net->lane_sums);
     flat_destroy(&net->buffers);
     flat_destroy(&net->buffer_sums);
     base_pages_free(net->activations, net->activation_bytes);

@@ -3,6 +3,8 @@
 #ifndef NN_NET_STATE_H
 #define NN_NET_STATE_H
 
+#include <stdatomic.h>
+
 #include "nn/graph.h"
 #include "nn/net.h"
 #include "nn/program.h"
@@ -10,25 +12,22 @@
 enum nn_direction { NN_FORWARD, NN_BACKWARD, NN_DIRECTIONS };
 
 // Where samples lie: base + sample · row_bytes. What lives and dies within a segment has room for
-// one strip only (row_bytes 0): the same memory serves all strips and stays in the cache.
+// one strip a lane only (row_bytes 0): the same memory serves all its strips and stays in the cache.
 struct nn_rows {
     char *base;
-    size_t row_bytes;
+    size_t row_bytes, lane_bytes;
 };
 
 // A node made runnable: its op, and where everything is that its calls need.
 struct nn_call {
     struct kernel_op *op;
-    int strip;           // samples that the op is planned for
-    struct kernel_io io; // filled in for each call
+    int strip;     // samples that the op is planned for
+    bool together; // run by the whole team
     struct nn_rows x[NN_DIRECTIONS][KERNEL_INPUTS_MAX], dx[KERNEL_INPUTS_MAX];
     struct nn_rows y[NN_DIRECTIONS], dy;
-    char *saved;
+    struct nn_rows saved;
     size_t saved_strip_bytes; // 0 where one serves all strips
-    void *scratch[NN_ACTS];
-    // What io points to.
-    const float *x_now[KERNEL_INPUTS_MAX];
-    float *dx_now[KERNEL_INPUTS_MAX];
+    struct nn_rows scratch[NN_ACTS];
     const float *params[KERNEL_PARAMS_MAX];
     float *param_grads[KERNEL_PARAMS_MAX];
     const float *buffers[KERNEL_BUFFERS_MAX];
@@ -50,10 +49,13 @@ struct nn_net {
     struct nn_segment *segments;
     int segment_count;
     struct nn_program program;
+    struct kernel *lane_kernel;    // of the ops that lanes run; NULL: everything is run together
+    int lanes;                     // 1 then
     struct nn_call *calls;         // [nodes]
     struct kernel_tensor *tensors; // [values] shapes of one sample, with the layouts chosen
     int parameter_tensors;         // graph.tensors is sorted: parameters, then buffers
     struct nn_flat parameters, gradient_sums, buffers, buffer_sums;
+    struct nn_flat lane_sums; // gradient sums of lanes 1 … lanes − 1, until they are collected
     int64_t parameter_elements; // without alignment gaps
     void *activations;          // one block for everything a step needs
     size_t activation_bytes;
@@ -62,8 +64,16 @@ struct nn_net {
     struct {
         nn_gradients_final *final; // NULL: nobody watches
         void *context;
+        atomic_int *passed; // [lanes] moments that a lane has behind it for good
     } watch;
 };
+
+// Gradient sums of a node's parameters as a lane keeps them.
+static inline float *nn_lane_sums(const struct nn_net *net, int lane)
+{
+    return lane == 0 ? net->gradient_sums.data
+                     : net->lane_sums.data + (size_t)(lane - 1) * net->gradient_sums.count;
+}
 
 // Which values' gradients are needed, and by whom they are first written.
 struct nn_gradient_need {

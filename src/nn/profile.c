@@ -12,12 +12,16 @@ enum stn_status nn_profile_create(const struct nn_net *net, int call_capacity,
                                   struct nn_profile **out)
 {
     struct nn_profile *p = calloc(1, sizeof(*p));
-    if (p) {
-        p->node_ns = calloc((size_t)net->graph.node_count, sizeof(*p->node_ns));
-        p->calls = calloc((size_t)call_capacity, sizeof(*p->calls));
-        p->call_capacity = call_capacity;
+    bool ok = p && (p->lanes = calloc((size_t)net->lanes, sizeof(*p->lanes)));
+    for (int l = 0; ok && l < net->lanes; l++) {
+        struct nn_profile_lane *lane = &p->lanes[l];
+        p->lane_count = l + 1;
+        lane->call_capacity = call_capacity / net->lanes;
+        lane->node_ns = calloc((size_t)net->graph.node_count, sizeof(*lane->node_ns));
+        lane->calls = calloc((size_t)lane->call_capacity, sizeof(*lane->calls));
+        ok = lane->node_ns && lane->calls;
     }
-    if (!p || !p->node_ns || !p->calls) {
+    if (!ok) {
         nn_profile_destroy(p);
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for the profile");
     }
@@ -27,19 +31,23 @@ enum stn_status nn_profile_create(const struct nn_net *net, int call_capacity,
 
 void nn_profile_destroy(struct nn_profile *p)
 {
+    for (int l = 0; p && l < p->lane_count; l++) {
+        free(p->lanes[l].node_ns);
+        free(p->lanes[l].calls);
+    }
     if (p) {
-        free(p->node_ns);
-        free(p->calls);
+        free(p->lanes);
         free(p);
     }
 }
 
-void nn_profile_add(struct nn_profile *p, const struct nn_moment *moment, int strip,
+void nn_profile_add(struct nn_profile *p, const struct nn_moment *moment, int lane, int strip,
                     int64_t begin_ns, int64_t end_ns)
 {
-    p->node_ns[moment->node][moment->act] += end_ns - begin_ns;
-    if (p->call_count < p->call_capacity) {
-        p->calls[p->call_count++] =
+    struct nn_profile_lane *own = &p->lanes[lane];
+    own->node_ns[moment->node][moment->act] += end_ns - begin_ns;
+    if (own->call_count < own->call_capacity) {
+        own->calls[own->call_count++] =
             (struct nn_profile_call){begin_ns, end_ns, moment->node, moment->act, strip};
     }
 }
@@ -88,15 +96,27 @@ static double backward_bytes(const struct nn_net *net, int n)
     return bytes;
 }
 
-static struct stn_profile_row row_of(const struct nn_net *net, int n)
+// What node n's calls of these kinds took of a micro-batch's time: lanes take theirs at the same time.
+static double seconds_of(const struct nn_net *net, int n, unsigned acts)
 {
     const struct nn_profile *p = net->profile;
+    int64_t ns = 0;
+    for (int l = 0; l < p->lane_count; l++) {
+        for (int act = 0; act < NN_ACTS; act++) {
+            ns += acts & 1u << act ? p->lanes[l].node_ns[n][act] : 0;
+        }
+    }
+    int at_once = net->calls[n].together ? 1 : p->lane_count;
+    return (double)ns * 1e-9 / (double)(p->micro_batches * at_once);
+}
+
+static struct stn_profile_row row_of(const struct nn_net *net, int n)
+{
     const struct nn_node *node = &net->graph.nodes[n];
     const struct kernel_op_traits *traits = kernel_op_traits(net->calls[n].op);
-    double samples = net->config.micro_batch, batches = p->micro_batches;
+    double samples = net->config.micro_batch;
     double flops = 2.0 * (double)traits->macs / net->calls[n].strip * samples;
     bool data_gradient = net->calls[n].dx[0].base != NULL;
-    const int64_t *ns = p->node_ns[n];
     return (struct stn_profile_row){
         .layer = node->name,
         .op = traits->name,
@@ -104,10 +124,11 @@ static struct stn_profile_row row_of(const struct nn_net *net, int n)
         .in_channels = nn_shape(&net->graph, node->x[0]).c,
         .out_channels = nn_shape(&net->graph, node->y).c,
         .out_size = nn_shape(&net->graph, node->y).h,
-        .forward = {(double)(ns[NN_ACT_FORWARD] + ns[NN_ACT_FORWARD_GATHER]) * 1e-9 / batches,
-                    flops, forward_bytes(net, node)},
-        .backward = {(double)(ns[NN_ACT_BACKWARD] + ns[NN_ACT_BACKWARD_GATHER] + ns[NN_ACT_AGAIN]) *
-                         1e-9 / batches,
+        .forward = {seconds_of(net, n, 1u << NN_ACT_FORWARD | 1u << NN_ACT_FORWARD_GATHER), flops,
+                    forward_bytes(net, node)},
+        .backward = {seconds_of(net, n,
+                                1u << NN_ACT_BACKWARD | 1u << NN_ACT_BACKWARD_GATHER |
+                                    1u << NN_ACT_AGAIN),
                      flops * (data_gradient ? 2 : 1), backward_bytes(net, n)},
     };
 }
@@ -121,14 +142,16 @@ static const char *const act_names[NN_ACTS] = {
     [NN_ACT_BACKWARD_GATHER] = "backward gather",
 };
 
-static struct stn_profile_event event_of(const struct nn_net *net, const struct nn_profile_call *c)
+static struct stn_profile_event event_of(const struct nn_net *net, int lane,
+                                         const struct nn_profile_call *c)
 {
     return (struct stn_profile_event){
         .layer = net->graph.nodes[c->node].name,
         .op = kernel_op_traits(net->calls[c->node].op)->name,
         .phase = act_names[c->act],
+        .lane = lane,
         .strip = c->strip,
-        .begin_us = (double)(c->begin_ns - net->profile->calls[0].begin_ns) * 1e-3,
+        .begin_us = (double)(c->begin_ns - net->profile->lanes[0].calls[0].begin_ns) * 1e-3,
         .duration_us = (double)(c->end_ns - c->begin_ns) * 1e-3,
     };
 }
@@ -141,11 +164,34 @@ static const char *keep(struct base_arena *arena, const char *text, bool *ok)
     return copy;
 }
 
+static int call_count(const struct nn_profile *p)
+{
+    int count = 0;
+    for (int l = 0; l < p->lane_count; l++) {
+        count += p->lanes[l].call_count;
+    }
+    return count;
+}
+
+// Lane after lane; names are those of the rows.
+static void events_take(const struct nn_net *net, struct stn_profile *out)
+{
+    struct stn_profile_event *event = out->events;
+    for (int l = 0; l < net->profile->lane_count; l++) {
+        const struct nn_profile_lane *lane = &net->profile->lanes[l];
+        for (int c = 0; c < lane->call_count; c++, event++) {
+            *event = event_of(net, l, &lane->calls[c]);
+            event->layer = out->rows[lane->calls[c].node].layer;
+            event->op = out->rows[lane->calls[c].node].op;
+        }
+    }
+}
+
 enum stn_status nn_net_profile_take(const struct nn_net *net, struct stn_profile *out)
 {
-    const struct nn_profile *p = net->profile;
     bool ok = true;
-    *out = (struct stn_profile){.row_count = net->graph.node_count, .event_count = p->call_count};
+    *out = (struct stn_profile){.row_count = net->graph.node_count,
+                                .event_count = call_count(net->profile)};
     out->arena = calloc(1, sizeof(*out->arena));
     out->rows = calloc((size_t)out->row_count, sizeof(*out->rows));
     out->events = calloc((size_t)out->event_count + 1, sizeof(*out->events));
@@ -157,11 +203,7 @@ enum stn_status nn_net_profile_take(const struct nn_net *net, struct stn_profile
         out->rows[n].layer = keep(out->arena, out->rows[n].layer, &ok);
         out->rows[n].op = keep(out->arena, out->rows[n].op, &ok);
     }
-    for (int e = 0; e < out->event_count; e++) {
-        out->events[e] = event_of(net, &p->calls[e]);
-        out->events[e].layer = out->rows[p->calls[e].node].layer;
-        out->events[e].op = out->rows[p->calls[e].node].op;
-    }
+    events_take(net, out);
     if (ok) {
         return STN_OK;
     }

@@ -35,9 +35,10 @@ static void emit_gather(struct nn_program *p, const struct nn_graph *g, enum nn_
     emit(p, act, norm);
 }
 
-static void block_begin(struct nn_program *p, int strip)
+static void block_begin(struct nn_program *p, int strip, bool together)
 {
-    p->blocks[p->block_count] = (struct nn_block){.first = p->moment_count, .strip = strip};
+    p->blocks[p->block_count] =
+        (struct nn_block){.first = p->moment_count, .strip = strip, .together = together};
 }
 
 static void block_end(struct nn_program *p)
@@ -47,7 +48,7 @@ static void block_end(struct nn_program *p)
 
 static void emit_forward(struct nn_program *p, const struct nn_graph *g, const struct nn_segment *s)
 {
-    block_begin(p, s->strip);
+    block_begin(p, s->strip, s->together);
     if (s->left >= 0) {
         emit(p, NN_ACT_FORWARD, s->left);
     }
@@ -63,7 +64,7 @@ static void emit_forward(struct nn_program *p, const struct nn_graph *g, const s
 static void emit_backward(struct nn_program *p, const struct nn_graph *g,
                           const struct nn_segment *s, const bool *again, const bool *learns)
 {
-    block_begin(p, s->strip);
+    block_begin(p, s->strip, s->together);
     if (s->right >= 0) {
         emit(p, NN_ACT_BACKWARD, s->right);
     }
@@ -96,7 +97,7 @@ enum stn_status nn_program_create(const struct nn_graph *g, const struct nn_segm
     for (int s = 0; s < segment_count; s++) {
         emit_forward(&p, g, &segments[s]);
     }
-    block_begin(&p, g->micro_batch);
+    block_begin(&p, g->micro_batch, true);
     emit(&p, NN_ACT_LOSS, -1);
     block_end(&p);
     p.backward_block = p.block_count;

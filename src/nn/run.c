@@ -1,51 +1,101 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running a net: nodes in order forward, in reverse backward. Everything was planned; nothing is
-// allocated here.
+// Running a net: blocks in order, strips through their nodes, by lanes side by side or by the whole
+// team. Everything was planned; nothing is allocated here.
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "nn/net_state.h"
 #include "nn/profile.h"
 
+// One micro-batch on its way through some blocks.
 struct run {
+    struct nn_net *net;
     enum kernel_phase phase;
     const float *images;
     const uint64_t *row_keys;
-    int rows; // real samples in the micro-batch
+    int rows;         // real samples in the micro-batch
+    int first, end;   // blocks
+    int told;         // moments before this one are told to whoever watches gradients
+    atomic_int wrong; // enum stn_status: what went wrong first, in any lane
 };
 
-static float *row_at(struct nn_rows rows, int sample)
+// A strip in the hands of a lane.
+struct strip {
+    int lane, number, samples;
+    bool ends; // the last one of its lane in this block
+};
+
+// The arguments of one call.
+struct arguments {
+    struct kernel_io io;
+    const float *x[KERNEL_INPUTS_MAX];
+    float *dx[KERNEL_INPUTS_MAX];
+    float *param_grads[KERNEL_PARAMS_MAX];
+};
+
+// ---- calls --------------------------------------------------------------------------------------
+
+static void *lane_at(struct nn_rows rows, int lane)
 {
-    return (float *)(void *)(rows.base + (size_t)sample * rows.row_bytes);
+    return rows.base + (size_t)lane * rows.lane_bytes;
 }
 
-// Points the call at one strip.
-static const struct kernel_io *call_begin(struct nn_net *net, const struct nn_moment *moment,
-                                          const struct run *run, int strip, int samples)
+static float *row_at(struct nn_rows rows, const struct strip *strip)
 {
-    int n = moment->node;
-    enum nn_direction direction =
-        moment->act < NN_ACT_LOSS && moment->act != NN_ACT_AGAIN ? NN_FORWARD : NN_BACKWARD;
-    struct nn_call *call = &net->calls[n];
+    size_t sample = (size_t)strip->number * (size_t)strip->samples;
+    return (float *)(void *)((char *)lane_at(rows, strip->lane) + sample * rows.row_bytes);
+}
+
+// Where a node's gradient sums lie among those of a lane.
+static void param_grads_at(const struct nn_net *net, int n, int lane, float **out)
+{
     const struct nn_node *node = &net->graph.nodes[n];
-    int first = strip * samples, left = run->rows - first;
-    for (int i = 0; i < node->inputs; i++) {
-        call->x_now[i] = node->x[i] == net->image ? run->images + (size_t)first * net->image_floats
-                                                  : row_at(call->x[direction][i], first);
-        call->dx_now[i] = call->dx[i].base ? row_at(call->dx[i], first) : NULL;
+    for (int i = 0; i < node->params && net->gradient_sums.data; i++) {
+        out[i] = nn_lane_sums(net, lane) + net->graph.tensors[node->param[i]].offset;
     }
-    struct kernel_io *io = &call->io;
-    io->phase = run->phase;
-    io->samples = samples;
-    io->rows = left < 0 ? 0 : left < samples ? left : samples;
-    io->strip = strip;
-    io->strips = net->config.micro_batch / samples;
-    io->row_keys = run->row_keys ? run->row_keys + first : NULL;
-    io->y = row_at(call->y[direction], first);
-    io->dy = call->dy.base ? row_at(call->dy, first) : NULL;
-    io->saved = call->saved + (size_t)strip * call->saved_strip_bytes;
-    io->scratch = call->scratch[moment->act];
-    return io;
+}
+
+static enum nn_direction direction_of(enum nn_act act)
+{
+    return act < NN_ACT_LOSS && act != NN_ACT_AGAIN ? NN_FORWARD : NN_BACKWARD;
+}
+
+// Points the arguments at one strip.
+static const struct kernel_io *call_begin(const struct run *run, const struct nn_moment *moment,
+                                          const struct strip *strip, struct arguments *a)
+{
+    const struct nn_net *net = run->net;
+    const struct nn_call *call = &net->calls[moment->node];
+    const struct nn_node *node = &net->graph.nodes[moment->node];
+    enum nn_direction direction = direction_of(moment->act);
+    int first = strip->number * strip->samples, left = run->rows - first;
+    for (int i = 0; i < node->inputs; i++) {
+        a->x[i] = node->x[i] == net->image ? run->images + (size_t)first * net->image_floats
+                                           : row_at(call->x[direction][i], strip);
+        a->dx[i] = call->dx[i].base ? row_at(call->dx[i], strip) : NULL;
+    }
+    param_grads_at(net, moment->node, strip->lane, a->param_grads);
+    a->io = (struct kernel_io){
+        .phase = run->phase,
+        .samples = strip->samples,
+        .rows = left < 0 ? 0 : left < strip->samples ? left : strip->samples,
+        .strip = strip->number,
+        .lane = strip->lane,
+        .row_keys = run->row_keys ? run->row_keys + first : NULL,
+        .x = a->x,
+        .y = row_at(call->y[direction], strip),
+        .dy = call->dy.base ? row_at(call->dy, strip) : NULL,
+        .dx = a->dx,
+        .params = call->params,
+        .param_grads = a->param_grads,
+        .buffers = call->buffers,
+        .buffer_sums = call->buffer_sums,
+        .saved = (char *)lane_at(call->saved, strip->lane) +
+                 (size_t)strip->number * call->saved_strip_bytes,
+        .scratch = lane_at(call->scratch[moment->act], strip->lane),
+    };
+    return &a->io;
 }
 
 // Whether the moment does the next one's work too.
@@ -54,14 +104,15 @@ static bool is_joined(const struct nn_moment *moment, const struct run *run)
     return moment->joined && run->phase == KERNEL_TRAIN;
 }
 
-static enum stn_status moment_call(struct nn_net *net, const struct nn_moment *moment,
-                                   const struct run *run, int strip, int samples)
+static enum stn_status moment_call(const struct run *run, const struct nn_moment *moment,
+                                   const struct strip *strip)
 {
-    struct kernel_op *op = net->calls[moment->node].op;
-    const struct kernel_io *io = call_begin(net, moment, run, strip, samples);
+    struct arguments own, norms;
+    struct kernel_op *op = run->net->calls[moment->node].op;
+    const struct kernel_io *io = call_begin(run, moment, strip, &own);
     if (is_joined(moment, run)) {
-        struct kernel_op *norm = net->calls[moment[1].node].op;
-        const struct kernel_io *norm_io = call_begin(net, moment + 1, run, strip, samples);
+        struct kernel_op *norm = run->net->calls[moment[1].node].op;
+        const struct kernel_io *norm_io = call_begin(run, moment + 1, strip, &norms);
         return moment->act == NN_ACT_FORWARD ? kernel_op_forward_gathered(op, io, norm, norm_io)
                                              : kernel_op_backward_gathered(op, io, norm, norm_io);
     }
@@ -81,75 +132,199 @@ static enum stn_status moment_call(struct nn_net *net, const struct nn_moment *m
     return STN_OK;
 }
 
-static enum stn_status moment_run(struct nn_net *net, const struct nn_moment *moment,
-                                  const struct run *run, int strip, int samples)
+static enum stn_status moment_run(const struct run *run, const struct nn_moment *moment,
+                                  const struct strip *strip)
 {
     if (moment->act == NN_ACT_LOSS) {
         return STN_OK; // between the halves, by whoever runs them
     }
-    if (!net->profile || run->phase != KERNEL_TRAIN) {
-        return moment_call(net, moment, run, strip, samples);
+    if (!run->net->profile || run->phase != KERNEL_TRAIN) {
+        return moment_call(run, moment, strip);
     }
     int64_t begin = base_clock_ns();
-    enum stn_status status = moment_call(net, moment, run, strip, samples);
-    nn_profile_add(net->profile, moment, strip, begin, base_clock_ns());
+    enum stn_status status = moment_call(run, moment, strip);
+    nn_profile_add(run->net->profile, moment, strip->lane, strip->number, begin, base_clock_ns());
     return status;
+}
+
+// ---- gradients that are final -------------------------------------------------------------------
+
+// Brings together what ops and lanes hold back of a node's gradient sums. Any lane may do it.
+static void node_collect(struct nn_net *net, int n, int lane)
+{
+    const struct nn_node *node = &net->graph.nodes[n];
+    kernel_op_collect(net->calls[n].op, lane, net->calls[n].param_grads);
+    for (int other = 1; other < (net->calls[n].together ? 1 : net->lanes); other++) {
+        for (int i = 0; i < node->params; i++) {
+            const struct nn_tensor *tensor = &net->graph.tensors[node->param[i]];
+            float *restrict sums = net->gradient_sums.data + tensor->offset;
+            float *restrict part = nn_lane_sums(net, other) + tensor->offset;
+            for (size_t k = 0; k < tensor->count; k++) {
+                sums[k] += part[k];
+                part[k] = 0;
+            }
+        }
+    }
 }
 
 // Parameters lie in the order of their nodes, and the last strip goes backwards through them: what lies
 // from node n's first parameter on is done once node n is. The nodes of the graph's beginning may
 // have none.
-static void tell_final(const struct nn_net *net, const struct nn_moment *moment)
+static void tell_final(struct run *run, int until)
 {
-    const struct nn_call *call = moment->node >= 0 ? &net->calls[moment->node] : NULL;
-    const float *first = call ? call->param_grads[0] : NULL;
-    if (moment->act == NN_ACT_BACKWARD && first) {
-        kernel_op_collect(call->op, call->param_grads);
-        net->watch.final(net->watch.context, (size_t)(first - net->gradient_sums.data));
-    }
-}
-
-// Strip after strip through the moments of a block. Strips without a real sample go too: a block with
-// longer strips may read what they leave, and zero times whatever lay there before might not be zero.
-static enum stn_status block_run(struct nn_net *net, const struct nn_block *block,
-                                 const struct run *run)
-{
-    int strips = net->config.micro_batch / block->strip;
-    for (int strip = 0; strip < strips; strip++) {
-        for (int m = block->first; m < block->end; m++) {
-            const struct nn_moment *moment = &net->program.moments[m];
-            enum stn_status status = moment_run(net, moment, run, strip, block->strip);
-            if (status != STN_OK) {
-                return status;
-            }
-            if (net->watch.final && strip == strips - 1) {
-                tell_final(net, moment);
-            }
-            m += is_joined(moment, run);
+    struct nn_net *net = run->net;
+    for (; run->told < until; run->told++) {
+        const struct nn_moment *moment = &net->program.moments[run->told];
+        const struct nn_call *call = moment->node >= 0 ? &net->calls[moment->node] : NULL;
+        const float *first = call ? call->param_grads[0] : NULL;
+        if (moment->act == NN_ACT_BACKWARD && first) {
+            node_collect(net, moment->node, 0);
+            net->watch.final(net->watch.context, (size_t)(first - net->gradient_sums.data));
         }
     }
-    return STN_OK;
 }
 
-static enum stn_status blocks_run(struct nn_net *net, int first, int end, const struct run *run)
+// The last strip of a lane has come to moment `until` of a block. Lane 0, the caller's thread, tells of
+// what all have passed.
+static void pass(struct run *run, const struct nn_block *block, int lane, int until)
 {
-    for (int b = first; b < end; b++) {
-        enum stn_status status = block_run(net, &net->program.blocks[b], run);
+    struct nn_net *net = run->net;
+    if (!net->watch.final) {
+        return;
+    }
+    atomic_store(&net->watch.passed[lane], until);
+    for (int other = 1; other < (block->together ? 1 : net->lanes); other++) {
+        int passed = atomic_load(&net->watch.passed[other]);
+        until = passed < until ? passed : until;
+    }
+    if (lane == 0) {
+        tell_final(run, until);
+    }
+}
+
+// ---- blocks -------------------------------------------------------------------------------------
+
+// A strip through the moments of a block. Strips without a real sample go too: a block with longer
+// strips may read what they leave, and zero times whatever lay there before might not be zero.
+static enum stn_status strip_run(struct run *run, const struct nn_block *block,
+                                 const struct strip *strip)
+{
+    for (int m = block->first; m < block->end; m++) {
+        const struct nn_moment *moment = &run->net->program.moments[m];
+        enum stn_status status = moment_run(run, moment, strip);
         if (status != STN_OK) {
             return status;
         }
+        m += is_joined(moment, run);
+        if (strip->ends) {
+            pass(run, block, strip->lane, m + 1);
+        }
     }
     return STN_OK;
 }
 
-static enum stn_status forward(struct nn_net *net, const struct run *run)
+// Strips of a block that fall to each lane; the last lanes may get fewer, or none.
+static int strips_each(const struct nn_net *net, const struct nn_block *block)
 {
-    return blocks_run(net, 0, net->program.backward_block, run);
+    int strips = net->config.micro_batch / block->strip;
+    return block->together ? strips : nn_lane_share(strips, net->lanes);
 }
 
-static enum stn_status backward(struct nn_net *net, const struct run *run)
+// A lane's part of a block.
+static void block_run(struct run *run, const struct nn_block *block, int lane)
 {
-    return blocks_run(net, net->program.backward_block, net->program.block_count, run);
+    const struct nn_net *net = run->net;
+    int each = strips_each(net, block), strips = net->config.micro_batch / block->strip;
+    int first = lane * each, end = first + each < strips ? first + each : strips;
+    for (int s = first; s < end && atomic_load(&run->wrong) == STN_OK; s++) {
+        struct strip strip = {lane, s, block->strip, s == end - 1};
+        enum stn_status status = strip_run(run, block, &strip);
+        int none = STN_OK;
+        if (status != STN_OK) {
+            atomic_compare_exchange_strong(&run->wrong, &none, (int)status);
+        }
+    }
+    if (first >= end) {
+        pass(run, block, lane, block->end);
+    }
+}
+
+// The last moment of a block may have gathered; what all lanes did is settled by one.
+static void block_settle(struct run *run, const struct nn_block *block)
+{
+    const struct nn_net *net = run->net;
+    const struct nn_moment *moment = &net->program.moments[block->end - 1];
+    if (moment->act != NN_ACT_FORWARD_GATHER && moment->act != NN_ACT_BACKWARD_GATHER) {
+        return;
+    }
+    struct strip all = {.samples = net->config.micro_batch};
+    struct arguments a;
+    const struct kernel_io *io = call_begin(run, moment, &all, &a);
+    if (moment->act == NN_ACT_FORWARD_GATHER) {
+        kernel_op_forward_settle(net->calls[moment->node].op, io);
+    } else {
+        kernel_op_backward_settle(net->calls[moment->node].op, io);
+    }
+}
+
+struct stage {
+    struct run *run;
+    const struct nn_block *block;
+};
+
+static void stage_settle(void *context)
+{
+    const struct stage *stage = context;
+    block_settle(stage->run, stage->block);
+}
+
+// A lane's way through consecutive blocks that lanes run.
+static void lane_run(void *context, int lane)
+{
+    struct run *run = context;
+    struct nn_net *net = run->net;
+    for (int b = run->first; b < run->end; b++) {
+        struct stage stage = {run, &net->program.blocks[b]};
+        block_run(run, stage.block, lane);
+        kernel_lanes_meet(net->lane_kernel, stage_settle, &stage);
+        if (lane == 0 && net->watch.final) {
+            tell_final(run, stage.block->end);
+        }
+    }
+}
+
+static enum stn_status blocks_run(struct run *run, int first, int end)
+{
+    struct nn_net *net = run->net;
+    const struct nn_block *blocks = net->program.blocks;
+    run->told = blocks[first].first;
+    for (int lane = 0; lane < net->lanes; lane++) {
+        atomic_store(&net->watch.passed[lane], run->told);
+    }
+    for (int b = first; b < end; b = run->end) {
+        run->first = b;
+        run->end = b + 1;
+        if (blocks[b].together) {
+            block_run(run, &blocks[b], 0);
+            block_settle(run, &blocks[b]);
+            continue;
+        }
+        while (run->end < end && !blocks[run->end].together) {
+            run->end++;
+        }
+        kernel_lanes_run(net->lane_kernel, lane_run, run);
+    }
+    return (enum stn_status)atomic_load(&run->wrong);
+}
+
+static enum stn_status forward(struct run *run)
+{
+    return blocks_run(run, 0, run->net->program.backward_block);
+}
+
+static enum stn_status backward(struct run *run)
+{
+    return blocks_run(run, run->net->program.backward_block, run->net->program.block_count);
 }
 
 static void loss(struct nn_net *net, const int32_t *labels, int rows, float smoothing,
@@ -159,27 +334,80 @@ static void loss(struct nn_net *net, const int32_t *labels, int rows, float smoo
                         net->config.shape.classes, smoothing, dlogits, totals);
 }
 
+// ---- around a step ------------------------------------------------------------------------------
+
+// What a lane does with its share of the nodes.
+typedef void node_call(struct nn_net *net, int n, int lane);
+
+struct share_out {
+    struct nn_net *net;
+    node_call *call;
+};
+
+static void lane_nodes(void *context, int lane)
+{
+    const struct share_out *work = context;
+    for (int n = lane; n < work->net->graph.node_count; n += work->net->lanes) {
+        work->call(work->net, n, lane);
+    }
+}
+
+// Nodes dealt out to the lanes; no result depends on who does which.
+static void for_each_node(struct nn_net *net, node_call *call)
+{
+    struct share_out work = {net, call};
+    if (net->lanes > 1) {
+        kernel_lanes_run(net->lane_kernel, lane_nodes, &work);
+    } else {
+        lane_nodes(&work, 0);
+    }
+}
+
+static void node_prepare(struct nn_net *net, int n, int lane)
+{
+    kernel_op_prepare(net->calls[n].op, lane, net->calls[n].params);
+}
+
 void nn_net_weights_changed(struct nn_net *net)
 {
-    for (int n = 0; n < net->graph.node_count; n++) {
-        kernel_op_prepare(net->calls[n].op, net->calls[n].params);
+    for_each_node(net, node_prepare);
+}
+
+// What lanes summed up and nobody collected is forgotten like the rest.
+static void node_forget(struct nn_net *net, int n, int lane)
+{
+    const struct nn_node *node = &net->graph.nodes[n];
+    kernel_op_collect(net->calls[n].op, lane, NULL);
+    for (int other = 0; other < (net->calls[n].together ? 1 : net->lanes); other++) {
+        for (int i = 0; i < node->params; i++) {
+            const struct nn_tensor *tensor = &net->graph.tensors[node->param[i]];
+            memset(nn_lane_sums(net, other) + tensor->offset, 0, tensor->count * sizeof(float));
+        }
     }
 }
 
 void nn_net_begin_step(struct nn_net *net)
 {
-    for (int n = 0; n < net->graph.node_count; n++) {
-        kernel_op_collect(net->calls[n].op, NULL);
-    }
-    memset(net->gradient_sums.data, 0, net->gradient_sums.count * sizeof(float));
+    for_each_node(net, node_forget);
     memset(net->buffer_sums.data, 0, net->buffer_sums.count * sizeof(float));
+}
+
+void nn_net_collect_gradients(struct nn_net *net)
+{
+    if (net->gradient_sums.data) {
+        for_each_node(net, node_collect);
+    }
 }
 
 enum stn_status nn_net_train(struct nn_net *net, const float *images, const int32_t *labels,
                              const uint64_t *row_keys, int rows, struct kernel_loss_totals *totals)
 {
-    struct run run = {KERNEL_TRAIN, images, row_keys, rows};
-    enum stn_status status = forward(net, &run);
+    struct run run = {.net = net,
+                      .phase = KERNEL_TRAIN,
+                      .images = images,
+                      .row_keys = row_keys,
+                      .rows = rows};
+    enum stn_status status = forward(&run);
     if (status != STN_OK) {
         return status;
     }
@@ -187,7 +415,7 @@ enum stn_status nn_net_train(struct nn_net *net, const float *images, const int3
     if (net->profile) {
         net->profile->micro_batches++;
     }
-    status = backward(net, &run);
+    status = backward(&run);
     if (status == STN_OK && net->watch.final) {
         net->watch.final(net->watch.context, 0);
     }
@@ -211,8 +439,8 @@ void nn_net_merge_statistics(struct nn_net *net, double count, double momentum)
 enum stn_status nn_net_eval(struct nn_net *net, const float *images, const int32_t *labels,
                             int rows, struct kernel_loss_totals *totals)
 {
-    struct run run = {KERNEL_EVAL, images, NULL, rows};
-    enum stn_status status = forward(net, &run);
+    struct run run = {.net = net, .phase = KERNEL_EVAL, .images = images, .rows = rows};
+    enum stn_status status = forward(&run);
     if (status == STN_OK) {
         loss(net, labels, rows, 0, NULL, totals);
     }
@@ -222,7 +450,7 @@ enum stn_status nn_net_eval(struct nn_net *net, const float *images, const int32
 enum stn_status nn_net_logits(struct nn_net *net, const float *images, int rows,
                               const float **logits)
 {
-    struct run run = {KERNEL_EVAL, images, NULL, rows};
+    struct run run = {.net = net, .phase = KERNEL_EVAL, .images = images, .rows = rows};
     *logits = net->logits;
-    return forward(net, &run);
+    return forward(&run);
 }

@@ -12,15 +12,28 @@ static size_t sample_bytes(const struct nn_graph *g, nn_value v)
     return (size_t)s.c * (size_t)s.h * (size_t)s.w * sizeof(float);
 }
 
-// The longest strip that divides the micro-batch and keeps the node's inputs and output in the cache.
-static int longest_strip(const struct nn_graph *g, const struct nn_node *node, size_t cache_bytes)
+int nn_lane_share(int count, int lanes)
 {
-    size_t bytes = sample_bytes(g, node->y);
+    return (count + lanes - 1) / lanes;
+}
+
+// Whether strips of this length leave the lanes as even as strips of one would.
+static bool is_even(int micro_batch, int lanes, int strip)
+{
+    int strips = micro_batch / strip;
+    return nn_lane_share(strips, lanes) * strip <= nn_lane_share(micro_batch, lanes);
+}
+
+// The longest strip that divides the micro-batch and keeps the node's inputs and output in the cache.
+static int longest_strip(const struct nn_graph *g, const struct nn_node *node, struct nn_cut cut)
+{
+    size_t bytes = sample_bytes(g, node->y), most = cut.cache_bytes / (size_t)cut.lanes;
     for (int i = 0; i < node->inputs; i++) {
         bytes += sample_bytes(g, node->x[i]);
     }
     int strip = g->micro_batch;
-    while (strip > 1 && (g->micro_batch % strip != 0 || (size_t)strip * bytes > cache_bytes)) {
+    while (strip > 1 && (g->micro_batch % strip != 0 || (size_t)strip * bytes > most ||
+                         !is_even(g->micro_batch, cut.lanes, strip))) {
         strip--;
     }
     return strip;
@@ -34,22 +47,40 @@ static bool shrinks(const struct nn_graph *g, int first, int n)
     return y.h * y.w < before.h * before.w;
 }
 
-int nn_segments_cut(const struct nn_graph *g, size_t cache_bytes, struct nn_segment *out)
+// Whether a lane would do little with each weight, and no cache keeps them for the next.
+static bool is_heavy(const struct nn_graph *g, const struct nn_node *node)
+{
+    enum { WEIGHT_BYTES = 16 << 20 };
+    return node->kind == NN_FC &&
+           g->tensors[node->param[0]].count * sizeof(float) >= (size_t)WEIGHT_BYTES;
+}
+
+// The segment that begins with node `first`, behind the gathering node `left`.
+static struct nn_segment segment_at(int first, int left, int strip, struct nn_cut cut)
+{
+    return (struct nn_segment){
+        .first = first, .left = left, .right = -1, .strip = strip, .together = cut.lanes == 1};
+}
+
+int nn_segments_cut(const struct nn_graph *g, struct nn_cut cut, struct nn_segment *out)
 {
     int count = 0;
-    struct nn_segment open = {.left = -1, .right = -1, .strip = g->micro_batch};
+    struct nn_segment open = segment_at(0, -1, g->micro_batch, cut);
     for (int n = 0; n < g->node_count; n++) {
-        int strip = longest_strip(g, &g->nodes[n], cache_bytes);
-        if (nn_node_gathers(&g->nodes[n])) {
+        const struct nn_node *node = &g->nodes[n];
+        bool heavy = cut.lanes > 1 && is_heavy(g, node);
+        cut.lanes = heavy ? 1 : cut.lanes; // from here on
+        int strip = longest_strip(g, node, cut);
+        if (nn_node_gathers(node)) {
             open.end = n;
             open.right = n;
             open.strip = strip < open.strip ? strip : open.strip;
             out[count++] = open;
-            open = (struct nn_segment){.first = n + 1, .left = n, .right = -1, .strip = strip};
-        } else if (strip > open.strip && open.first < n && shrinks(g, open.first, n)) {
+            open = segment_at(n + 1, n, strip, cut);
+        } else if (heavy || (strip > open.strip && open.first < n && shrinks(g, open.first, n))) {
             open.end = n;
             out[count++] = open;
-            open = (struct nn_segment){.first = n, .left = -1, .right = -1, .strip = strip};
+            open = segment_at(n, -1, strip, cut);
         } else {
             open.strip = strip < open.strip ? strip : open.strip;
         }

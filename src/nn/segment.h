@@ -9,6 +9,10 @@
 //     backward   segment k: run(right) … node node       gather(left)
 //
 // Segments also end where the maps have shrunk so much that longer strips fit the cache. Pure.
+//
+// With several lanes (kernel.h) each takes strips of its own through a segment, and they meet at its
+// end. Where the weights are the most of what is read, as in VGG's fully connected layers, all
+// threads go through a segment together instead, so that they are read once.
 #ifndef NN_SEGMENT_H
 #define NN_SEGMENT_H
 
@@ -18,12 +22,21 @@ struct nn_segment {
     int first, end;  // its nodes, without the gathering ones at its borders; may be empty
     int left, right; // gathering nodes at its borders, −1: none
     int strip;       // samples in a strip; divides the micro-batch
+    bool together;   // the whole team takes strip after strip
+};
+
+// Who shares what.
+struct nn_cut {
+    int lanes;          // 1: all segments are taken together
+    size_t cache_bytes; // of all threads together
 };
 
 bool nn_node_gathers(const struct nn_node *node);
 
-// Cuts the graph so that the inputs and outputs of each node, for one strip, fit `cache_bytes`.
-// `out` has room for 2 × nodes + 1 segments; returns how many there are.
-int nn_segments_cut(const struct nn_graph *graph, size_t cache_bytes, struct nn_segment *out);
+// How many of `count` samples or strips fall to each lane; the last lanes may get fewer.
+int nn_lane_share(int count, int lanes);
+// Cuts the graph so that the inputs and outputs of each node, for the strips that are under way at
+// once, fit the cache. `out` has room for 2 × nodes + 1 segments; returns how many there are.
+int nn_segments_cut(const struct nn_graph *graph, struct nn_cut cut, struct nn_segment *out);
 
 #endif

@@ -13,9 +13,10 @@ struct optim_sgd {
 
 // g = gradient_sum·scale [+ weight_decay·w];  v = momentum·v + g;  w −= lr·v, or lr·(g +
 // momentum·v) with Nesterov. `decay`: whether weight decay applies to this segment (not to batch
-// norm and biases). Uses `threads` cores.
+// norm and biases). Each element is updated by itself, so it does not matter how an array is cut
+// among threads.
 void optim_sgd_step(const struct optim_sgd *sgd, float lr, float scale, bool decay, size_t count,
                     const float *restrict gradient_sum, float *restrict velocity,
-                    float *restrict weight, int threads);
+                    float *restrict weight);
 
 #endif

@@ -42,20 +42,50 @@ void train_engine_close(struct train_engine *engine)
     engine->kernel = NULL;
 }
 
+struct descent {
+    struct nn_net *net;
+    const struct optim_sgd *sgd;
+    float lr, scale;
+    float *weights, *momentum;
+    const float *gradient_sums;
+    int lanes;
+};
+
+// A lane's part of every tensor.
+static void descend(void *context, int lane)
+{
+    const struct descent *d = context;
+    size_t lanes = (size_t)d->lanes, own = (size_t)lane;
+    for (int i = 0; i < nn_net_tensor_count(d->net); i++) {
+        const struct nn_tensor *w = nn_net_tensor(d->net, i);
+        size_t from = w->count * own / lanes, at = w->offset + from;
+        if (w->kind == NN_PARAMETER) {
+            optim_sgd_step(d->sgd, d->lr, d->scale, w->decay, w->count * (own + 1) / lanes - from,
+                           d->gradient_sums + at, d->momentum + at, d->weights + at);
+        }
+    }
+}
+
 void train_engine_descend(struct train_engine *engine, const struct optim_sgd *sgd, double lr,
                           int64_t count, float *momentum)
 {
-    struct nn_net *net = engine->net;
-    float *weights = nn_net_parameters(net), *gradient_sums = nn_net_gradient_sums(net);
-    for (int i = 0; i < nn_net_tensor_count(net); i++) {
-        const struct nn_tensor *w = nn_net_tensor(net, i);
-        if (w->kind == NN_PARAMETER) {
-            optim_sgd_step(sgd, (float)lr, 1.0f / (float)count, w->decay, w->count,
-                           gradient_sums + w->offset, momentum + w->offset, weights + w->offset,
-                           engine->threads);
-        }
+    struct kernel *lanes = kernel_lanes(engine->kernel);
+    struct descent d = {
+        .net = engine->net,
+        .sgd = sgd,
+        .lr = (float)lr,
+        .scale = 1.0f / (float)count,
+        .weights = nn_net_parameters(engine->net),
+        .momentum = momentum,
+        .gradient_sums = nn_net_gradient_sums(engine->net),
+        .lanes = lanes ? kernel_lane_count(lanes) : 1,
+    };
+    if (lanes) {
+        kernel_lanes_run(lanes, descend, &d);
+    } else {
+        descend(&d, 0);
     }
-    nn_net_weights_changed(net);
+    nn_net_weights_changed(engine->net);
 }
 
 enum stn_status train_find_model(const char *name, const struct stn_model_info **out)

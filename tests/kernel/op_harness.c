@@ -422,7 +422,6 @@ static void run_init(struct run *run, struct kernel *kernel)
         .phase = run->how.phase,
         .samples = run->x_tensor[0].shape.n,
         .rows = run->data->rows,
-        .strips = 1,
         .row_keys = run->data->row_keys,
         .x = run->x_at,
         .y = over_x ? run->x[0].at : run->y.at,
@@ -437,9 +436,10 @@ static void run_init(struct run *run, struct kernel *kernel)
 static void run_forward(struct run *run, struct op_result *out)
 {
     const struct kernel_tensor t = run->traits->y;
-    kernel_op_prepare(run->op, run->params_at);
+    kernel_op_prepare(run->op, 0, run->params_at);
     poison(run->scratch, run->traits->scratch_bytes);
     kernel_op_forward_gather(run->op, &run->io);
+    kernel_op_forward_settle(run->op, &run->io);
     assert_int_equal(kernel_op_forward(run->op, &run->io), STN_OK);
     out->y = from_layout(run->c, "y", t, (struct op_array){run->io.y, kernel_tensor_floats(t)});
     for (int i = 0; i < KERNEL_BUFFERS_MAX; i++)
@@ -459,8 +459,9 @@ static void run_backward(struct run *run, struct op_result *out)
     run->io.dx = run->dx_at;
     run->io.param_grads = run->grads_at;
     kernel_op_backward_gather(run->op, &run->io);
+    kernel_op_backward_settle(run->op, &run->io);
     assert_int_equal(kernel_op_backward(run->op, &run->io), STN_OK);
-    kernel_op_collect(run->op, run->grads_at);
+    kernel_op_collect(run->op, 0, run->grads_at);
     for (int i = 0; i < run->inputs; i++) {
         const struct kernel_tensor t = run->x_tensor[i];
         const struct op_array dx = {run->dx_at[i], kernel_tensor_floats(t)};

@@ -102,7 +102,7 @@ static void chain_create(struct kernel *kernel, struct kernel_conv conv, struct 
         chain->gradients[i] = random_map(tensors[i], ROWS, 21 + (uint64_t)i);
     }
     for (int n = 0; n < NODES; n++)
-        kernel_op_prepare(chain->nodes[n].op, (const float *const *)chain->nodes[n].params);
+        kernel_op_prepare(chain->nodes[n].op, 0, (const float *const *)chain->nodes[n].params);
 }
 
 static void chain_destroy(struct chain *chain)
@@ -148,7 +148,6 @@ static const struct kernel_io *call_at(const struct chain *chain, int n, int str
         .samples = STRIP,
         .rows = left < STRIP ? left : STRIP,
         .strip = strip,
-        .strips = STRIPS,
         .x = call->x,
         .y = chain->maps[n + 1] + first * chain->rows[n + 1],
         .dy = chain->gradients[n + 1] + first * chain->rows[n + 1],
@@ -191,23 +190,39 @@ static void norm_strip(const struct chain *chain, int n, int strip, bool backwar
                      STN_OK);
 }
 
+static void norm_settle(const struct chain *chain, int n, bool backward)
+{
+    struct call call;
+    struct kernel_io io = *call_at(chain, n, 0, &call);
+    io.samples = SAMPLES;
+    io.rows = ROWS;
+    if (backward)
+        kernel_op_backward_settle(chain->nodes[n].op, &io);
+    else
+        kernel_op_forward_settle(chain->nodes[n].op, &io);
+}
+
 static void chain_run(const struct chain *chain, bool joined)
 {
     struct call call;
     for (int s = 0; s < STRIPS; s++)
         kernel_op_forward_gather(chain->nodes[BEFORE].op, call_at(chain, BEFORE, s, &call));
+    norm_settle(chain, BEFORE, false);
     for (int s = 0; s < STRIPS; s++) {
         norm_strip(chain, BEFORE, s, false);
         conv_strip(chain, s, false, joined);
     }
+    norm_settle(chain, BEHIND, false);
     for (int s = 0; s < STRIPS; s++) {
         norm_strip(chain, BEHIND, s, false);
         kernel_op_backward_gather(chain->nodes[BEHIND].op, call_at(chain, BEHIND, s, &call));
     }
+    norm_settle(chain, BEHIND, true);
     for (int s = 0; s < STRIPS; s++) {
         norm_strip(chain, BEHIND, s, true);
         conv_strip(chain, s, true, joined);
     }
+    norm_settle(chain, BEFORE, true);
     for (int s = 0; s < STRIPS; s++)
         norm_strip(chain, BEFORE, s, true);
 }

@@ -472,7 +472,6 @@ static void add_to_itself(void **state)
         const struct kernel_io io = {.phase = KERNEL_TRAIN,
                                      .samples = 1,
                                      .rows = 1,
-                                     .strips = 1,
                                      .x = (const float *const[]){x, x},
                                      .y = y,
                                      .dy = dy,

@@ -41,10 +41,11 @@ static struct kernel_op *create(void **state, struct op_case c)
 
 static void run_forward(struct kernel_op *op, const struct kernel_io *io)
 {
-    kernel_op_prepare(op, io->params);
+    kernel_op_prepare(op, 0, io->params);
     if (io->phase == KERNEL_TRAIN) {
         kernel_op_forward_gather(op, io);
     }
+    kernel_op_forward_settle(op, io);
     assert_int_equal(kernel_op_forward(op, io), STN_OK);
 }
 
@@ -85,7 +86,6 @@ static void batchnorm_by_hand(void **state)
     assert_true(kernel_op_traits(op)->saved_bytes <= sizeof saved);
     struct kernel_io io = {.samples = 3,
                            .rows = 2,
-                           .strips = 1,
                            .x = (const float *[]){x},
                            .y = y,
                            .params = (const float *[]){gamma, beta},
@@ -112,7 +112,6 @@ static void batchnorm_evaluates_with_running_statistics(void **state)
     const struct kernel_io io = {.phase = KERNEL_EVAL,
                                  .samples = 2,
                                  .rows = 2,
-                                 .strips = 1,
                                  .x = (const float *[]){x},
                                  .y = y,
                                  .params = (const float *[]){gamma, beta},

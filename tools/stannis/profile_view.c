@@ -123,9 +123,9 @@ static void write_events(const struct stn_profile *profile, FILE *out)
     for (int i = 0; i < profile->event_count; i++) {
         const struct stn_profile_event *e = &profile->events[i];
         fprintf(out,
-                "{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":%.3f,"
+                "{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%.3f,"
                 "\"dur\":%.3f,\"args\":{\"op\":\"%s\",\"strip\":%d}}%s\n",
-                e->layer, e->phase, e->begin_us, e->duration_us, e->op, e->strip,
+                e->layer, e->phase, e->lane + 1, e->begin_us, e->duration_us, e->op, e->strip,
                 i + 1 < profile->event_count ? "," : "");
     }
     fputs("],\"displayTimeUnit\":\"ms\"}\n", out);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batch normalisation with residual and activation. Gathering measures every piece (some pixels of one
-// channel block of one sample) for itself and merges the pieces in order, so the result does not
-// depend on the number of threads; the last strip settles what running needs: an affine map for each
-// channel.
+// channel block of one sample) for itself and merges the pieces of a sample; settling merges the
+// samples and finds what running needs: an affine map for each channel. Both keep to the order, so the
+// result does not depend on who gathered what, nor on the length of strips.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,9 +39,8 @@ static struct onednn_gather pass_begin(const struct batchnorm *bn, const struct 
     size_t channels = padded(bn);
     char *saved = io->saved;
     struct onednn_gather p = {.bn = bn, .io = io, .pieces = onednn_pieces(bn->c.pixels)};
-    p.rows = take(&saved, SIMD_BLOCK_MAX * sizeof(double)); // keeps the arrays aligned
     for (int i = 0; i < SAVED_DOUBLES; i++) {
-        p.gathered[i] = take(&saved, channels * sizeof(double));
+        p.gathered[i] = take(&saved, (size_t)bn->c.n * channels * sizeof(double));
     }
     float **arrays[SAVED_FLOATS] = {&p.mean,    &p.inverse, &p.scale,  &p.shift,
                                     &p.line[0], &p.line[1], &p.line[2]};
@@ -55,8 +54,8 @@ static struct onednn_gather pass_begin(const struct batchnorm *bn, const struct 
 
 static size_t saved_bytes(const struct batchnorm *bn)
 {
-    return SIMD_BLOCK_MAX * sizeof(double) +
-           padded(bn) * (SAVED_DOUBLES * sizeof(double) + SAVED_FLOATS * sizeof(float));
+    return padded(bn) *
+           ((size_t)bn->c.n * SAVED_DOUBLES * sizeof(double) + SAVED_FLOATS * sizeof(float));
 }
 
 static double *partial_at(const struct onednn_gather *p, int which, int n, int b, int piece)
@@ -65,27 +64,19 @@ static double *partial_at(const struct onednn_gather *p, int which, int n, int b
     return p->partial[which] + (size_t)at * (size_t)p->bn->c.block;
 }
 
-static void gather_begin(const struct onednn_gather *p)
+// What row n of the strip gathered of the channels from block b on.
+static double *gathered_at(const struct onednn_gather *p, int which, int n, int b)
 {
-    if (p->io->strip == 0) {
-        *p->rows = 0;
-        memset(p->gathered[0], 0, padded(p->bn) * sizeof(double));
-        memset(p->gathered[1], 0, padded(p->bn) * sizeof(double));
-    }
+    int sample = p->io->strip * p->io->samples + n;
+    return p->gathered[which] + (size_t)sample * padded(p->bn) + (size_t)(b * p->bn->c.block);
 }
 
-// Every block is merged, and settled if this strip is the last.
 void onednn_gather_finish(const struct onednn_gather *p)
 {
 #pragma omp for schedule(static)
-    for (int b = 0; b < p->bn->c.blocks; b++) {
-        p->merge(p, b);
-        if (p->io->strip == p->io->strips - 1) {
-            p->settle(p, b);
-        }
+    for (int i = 0; i < p->io->rows * p->bn->c.blocks; i++) {
+        p->merge(p, i / p->bn->c.blocks, i % p->bn->c.blocks);
     }
-#pragma omp single
-    *p->rows += p->io->rows;
 }
 
 static void gather(const struct onednn_gather *p)
@@ -112,12 +103,6 @@ static void run(const struct onednn_gather *p, chunk_call *call)
     }
 }
 
-// Rows of all strips; true only while the last one is gathered.
-static double rows_in_all(const struct onednn_gather *p)
-{
-    return *p->rows + p->io->rows;
-}
-
 // ---- forward ------------------------------------------------------------------------------------
 
 static void measure_moments(const struct onednn_gather *p, int n, int b, int piece)
@@ -128,28 +113,28 @@ static void measure_moments(const struct onednn_gather *p, int n, int b, int pie
                          at.count, partial_at(p, 0, n, b, piece), partial_at(p, 1, n, b, piece));
 }
 
-// The mean moves by the piece's share; M2 grows by the spread of the means.
-static void merge_piece(const struct onednn_gather *p, int n, int b, int piece)
+// The mean moves by a part's share; M2 grows by the spread of the means.
+static void merge_part(double before, double count, int channels, const double *mean,
+                       const double *m2, double *all_mean, double *all_m2)
 {
-    const struct onednn_chunks *c = &p->bn->c;
-    struct onednn_piece at = onednn_piece_at(c->pixels, piece);
-    double before = (*p->rows + n) * (double)c->pixels + (double)at.first;
-    double share = (double)at.count / (before + (double)at.count), weight = share * before;
-    const double *mean = partial_at(p, 0, n, b, piece), *m2 = partial_at(p, 1, n, b, piece);
-    double *all_mean = p->gathered[0] + b * c->block, *all_m2 = p->gathered[1] + b * c->block;
-    for (int l = 0; l < c->block; l++) {
-        double delta = mean[l] - all_mean[l];
-        all_mean[l] += delta * share;
-        all_m2[l] += m2[l] + delta * delta * weight;
+    double share = count / (before + count), weight = share * before;
+    for (int c = 0; c < channels; c++) {
+        double delta = mean[c] - all_mean[c];
+        all_mean[c] += delta * share;
+        all_m2[c] += m2[c] + delta * delta * weight;
     }
 }
 
-static void merge_moments(const struct onednn_gather *p, int b)
+static void merge_moments(const struct onednn_gather *p, int n, int b)
 {
-    for (int n = 0; n < p->io->rows; n++) {
-        for (int piece = 0; piece < p->pieces; piece++) {
-            merge_piece(p, n, b, piece);
-        }
+    int block = p->bn->c.block;
+    double *mean = gathered_at(p, 0, n, b), *m2 = gathered_at(p, 1, n, b);
+    memcpy(mean, partial_at(p, 0, n, b, 0), (size_t)block * sizeof(*mean));
+    memcpy(m2, partial_at(p, 1, n, b, 0), (size_t)block * sizeof(*m2));
+    for (int piece = 1; piece < p->pieces; piece++) {
+        struct onednn_piece at = onednn_piece_at(p->bn->c.pixels, piece);
+        merge_part((double)at.first, (double)at.count, block, partial_at(p, 0, n, b, piece),
+                   partial_at(p, 1, n, b, piece), mean, m2);
     }
 }
 
@@ -168,11 +153,16 @@ static void set_affine(const struct onednn_gather *p, int channel, float mean, f
     p->shift[channel] = p->io->params[1][channel] - mean * scale;
 }
 
-static void settle_moments(const struct onednn_gather *p, int b)
+// Samples are merged into the first one's.
+static void settle_moments(const struct onednn_gather *p)
 {
     const struct onednn_chunks *c = &p->bn->c;
-    double rows = rows_in_all(p), count = rows * (double)c->pixels;
-    for (int channel = b * c->block; channel < (b + 1) * c->block; channel++) {
+    double rows = p->io->rows, pixels = (double)c->pixels, count = rows * pixels;
+    for (int n = 1; n < p->io->rows; n++) {
+        merge_part(n * pixels, pixels, (int)padded(p->bn), gathered_at(p, 0, n, 0),
+                   gathered_at(p, 1, n, 0), p->gathered[0], p->gathered[1]);
+    }
+    for (int channel = 0; channel < (int)padded(p->bn); channel++) {
         double mean = p->gathered[0][channel], m2 = p->gathered[1][channel];
         set_affine(p, channel, (float)mean, (float)(m2 / count));
         if (channel < c->channels) {
@@ -187,8 +177,6 @@ struct onednn_gather onednn_gather_forward(struct kernel_op *bn, const struct ke
     struct onednn_gather p = pass_begin((struct batchnorm *)bn, io);
     p.measure_piece = measure_moments;
     p.merge = merge_moments;
-    p.settle = settle_moments;
-    gather_begin(&p);
     return p;
 }
 
@@ -216,12 +204,19 @@ static void settle_running(const struct onednn_gather *p)
     }
 }
 
+static void batchnorm_forward_settle(struct kernel_op *op, const struct kernel_io *io)
+{
+    struct onednn_gather p = pass_begin((struct batchnorm *)op, io);
+    if (io->phase == KERNEL_EVAL) {
+        settle_running(&p);
+    } else {
+        settle_moments(&p);
+    }
+}
+
 static enum stn_status batchnorm_forward(struct kernel_op *op, const struct kernel_io *io)
 {
     struct onednn_gather p = pass_begin((struct batchnorm *)op, io);
-    if (io->phase == KERNEL_EVAL && io->strip == 0) {
-        settle_running(&p);
-    }
     run(&p, normalise);
     return STN_OK;
 }
@@ -254,24 +249,31 @@ static void measure_gradient(const struct onednn_gather *p, int n, int b, int pi
                                 mask_at(p, at, b), part.count, sum_dz, sum_dz_x);
 }
 
-static void merge_gradient(const struct onednn_gather *p, int b)
+static void merge_gradient(const struct onednn_gather *p, int n, int b)
 {
     int block = p->bn->c.block;
     for (int which = 0; which < 2; which++) {
-        const double *partial = partial_at(p, which, 0, b, 0); // [samples][pieces][block]
-        double *all = p->gathered[which] + b * block;
-        for (int i = 0; i < p->io->rows * p->pieces * block; i++) {
+        const double *partial = partial_at(p, which, n, b, 0); // [pieces][block]
+        double *all = gathered_at(p, which, n, b);
+        memcpy(all, partial, (size_t)block * sizeof(*all));
+        for (int i = block; i < p->pieces * block; i++) {
             all[i % block] += partial[i];
         }
     }
 }
 
 // dx = γ/σ·(dz − Σdz/m − x̂·Σ(dz·x̂)/m) with x̂ = (x − mean)/σ, written as a·dz + b·(x − mean) + c.
-static void settle_gradient(const struct onednn_gather *p, int b)
+static void settle_gradient(const struct onednn_gather *p)
 {
     const struct onednn_chunks *c = &p->bn->c;
-    double count = rows_in_all(p) * (double)c->pixels;
-    for (int channel = b * c->block; channel < (b + 1) * c->block; channel++) {
+    double count = p->io->rows * (double)c->pixels;
+    size_t channels = padded(p->bn);
+    for (int which = 0; which < 2; which++) {
+        for (size_t i = channels; i < (size_t)p->io->rows * channels; i++) {
+            p->gathered[which][i % channels] += p->gathered[which][i];
+        }
+    }
+    for (int channel = 0; channel < (int)channels; channel++) {
         double sum_dz = p->gathered[0][channel], sum_dz_x = p->gathered[1][channel];
         double inverse = (double)p->inverse[channel], a = (double)p->scale[channel];
         p->line[0][channel] = (float)a;
@@ -289,8 +291,6 @@ struct onednn_gather onednn_gather_backward(struct kernel_op *bn, const struct k
     struct onednn_gather p = pass_begin((struct batchnorm *)bn, io);
     p.measure_piece = measure_gradient;
     p.merge = merge_gradient;
-    p.settle = settle_gradient;
-    gather_begin(&p);
     return p;
 }
 
@@ -298,6 +298,12 @@ static void batchnorm_backward_gather(struct kernel_op *op, const struct kernel_
 {
     struct onednn_gather p = onednn_gather_backward(op, io);
     gather(&p);
+}
+
+static void batchnorm_backward_settle(struct kernel_op *op, const struct kernel_io *io)
+{
+    struct onednn_gather p = pass_begin((struct batchnorm *)op, io);
+    settle_gradient(&p);
 }
 
 static void clear_gradients(const struct onednn_gather *p, size_t at)
@@ -352,6 +358,8 @@ static void batchnorm_destroy(struct kernel_op *op)
 static const struct kernel_op_calls batchnorm_calls = {
     .forward_gather = batchnorm_forward_gather,
     .backward_gather = batchnorm_backward_gather,
+    .forward_settle = batchnorm_forward_settle,
+    .backward_settle = batchnorm_backward_settle,
     .forward = batchnorm_forward,
     .backward = batchnorm_backward,
     .destroy = batchnorm_destroy,

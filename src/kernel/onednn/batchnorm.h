@@ -12,7 +12,7 @@
 struct onednn_gather;
 
 typedef void onednn_piece_call(const struct onednn_gather *g, int n, int block, int piece);
-typedef void onednn_block_call(const struct onednn_gather *g, int block);
+typedef void onednn_block_call(const struct onednn_gather *g, int n, int block);
 
 // One call of a batch norm: views of io->saved, shared by all strips (arrays are [padded channels]),
 // and of io->scratch.
@@ -20,10 +20,9 @@ struct onednn_gather {
     const struct batchnorm *bn;
     const struct kernel_io *io;
     onednn_piece_call *measure_piece;
-    onednn_block_call *merge, *settle;
+    onednn_block_call *merge;
     int pieces;            // of a sample
-    double *rows;          // gathered so far
-    double *gathered[2];   // mean and M2, or Σdz and Σdz·(x − mean), of these rows
+    double *gathered[2];   // [n]: of each sample, mean and M2, or Σdz and Σdz·(x − mean)
     float *mean, *inverse; // of all rows
     float *scale, *shift;  // y = act(scale·x + shift): scale = γ/σ, shift = β − mean·scale
     float *line[3];        // dx = a·dz + b·(x − mean) + c

@@ -19,8 +19,8 @@ struct conv {
     struct onednn_task pack[2]; // plain → FORWARD's and DATA's weights; DATA may share FORWARD's
     struct onednn_task unpack;  // WEIGHTS' gradient → plain, added
     float *packed[2];           // in `pages`
-    float *held;                // Σ of WEIGHTS' gradients, in pages of its own
-    bool holding;               // … is of this step
+    float *held;                // Σ of WEIGHTS' gradients, in pages of its own, one for each lane
+    bool *holding;              // [lanes] … is of this step
     void *pages;
     size_t page_bytes, pack_scratch; // pack_scratch: offset of what the packing itself needs
     size_t gradient_bytes, dx_bytes; // parts of the scratch before the library's own
@@ -257,13 +257,15 @@ static enum stn_status create_sums(struct conv *conv, const struct plan *plan)
         return STN_OK;
     }
     conv->gradient_bytes = onednn_align(dnnl_memory_desc_get_size(packed_desc(plan, WEIGHTS)));
-    conv->held = base_pages_alloc(conv->gradient_bytes);
-    if (!conv->held) {
+    size_t lanes = (size_t)conv->engine->lanes, held_bytes = lanes * conv->gradient_bytes;
+    conv->held = base_pages_alloc(held_bytes);
+    conv->holding = calloc(lanes, sizeof(*conv->holding));
+    if (!conv->held || !conv->holding) {
         return stn_fail(STN_ERR_NO_MEMORY,
                         "no memory for the weight gradient of a convolution (%zu bytes)",
-                        conv->gradient_bytes);
+                        held_bytes);
     }
-    conv->op.traits.held_bytes = conv->gradient_bytes;
+    conv->op.traits.held_bytes = held_bytes;
     return onednn_task_reorder(conv->engine, packed_desc(plan, WEIGHTS), &plan->plain_weights, true,
                                &conv->unpack);
 }
@@ -277,14 +279,14 @@ static size_t scratch_bytes(const struct conv *conv)
     return larger(larger(forward, bias), larger(data, weights));
 }
 
-static void conv_prepare(struct kernel_op *op, const float *const *params)
+static void conv_prepare(struct kernel_op *op, int lane, const float *const *params)
 {
     struct conv *conv = (struct conv *)op;
     conv->prepared = STN_OK;
     for (int d = FORWARD; d <= DATA; d++) {
         if (conv->pack[d].primitive && !conv->prepared) {
             void *addresses[] = {onednn_address(params[0]), conv->packed[d]};
-            conv->prepared = onednn_task_run(conv->engine, &conv->pack[d], addresses,
+            conv->prepared = onednn_task_run(conv->engine, &conv->pack[d], lane, addresses,
                                              (char *)conv->pages + conv->pack_scratch);
         }
     }
@@ -298,7 +300,7 @@ static enum stn_status conv_forward(struct kernel_op *op, const struct kernel_io
     }
     void *addresses[] = {onednn_address(io->x[0]), conv->packed[FORWARD], io->y,
                          conv->desc.bias ? onednn_address(io->params[1]) : NULL};
-    return onednn_task_run(conv->engine, &conv->run[FORWARD], addresses, io->scratch);
+    return onednn_task_run(conv->engine, &conv->run[FORWARD], io->lane, addresses, io->scratch);
 }
 
 void onednn_mask_and_sum_bias(const struct onednn_engine *engine, const struct kernel_conv *d,
@@ -334,16 +336,22 @@ size_t onednn_mask_and_sum_bias_bytes(struct kernel_tensor y)
     return (size_t)y.shape.n * (size_t)kernel_tensor_padded_channels(y) * sizeof(double);
 }
 
-static void add_to_held(const struct conv *conv, const float *gradient)
+static float *held_by(const struct conv *conv, int lane)
+{
+    return conv->held + (size_t)lane * conv->gradient_bytes / sizeof(float);
+}
+
+static void add_to_held(const struct conv *conv, int lane, const float *gradient)
 {
     enum { PIECE = 4096 }; // floats
     const struct simd_kernels *simd = simd_kernels_for(kernel_layout_block(conv->engine->native));
     size_t floats = conv->gradient_bytes / sizeof(float), block = (size_t)simd->block;
+    float *held = held_by(conv, lane);
 #pragma omp parallel for schedule(static)                                                          \
     num_threads(floats < 2 * PIECE ? 1 : conv->engine->threads)
     for (size_t at = 0; at < floats; at += PIECE) {
         size_t piece = floats - at < PIECE ? floats - at : PIECE;
-        simd->mask(gradient + at, NULL, KERNEL_LINEAR, piece / block, true, conv->held + at);
+        simd->mask(gradient + at, NULL, KERNEL_LINEAR, piece / block, true, held + at);
     }
 }
 
@@ -354,26 +362,29 @@ static enum stn_status backward_weights(struct conv *conv, const struct kernel_i
         onednn_image_weights(conv->engine, &conv->desc, conv->op.traits.y, io);
         return STN_OK;
     }
-    void *gradient = conv->holding ? io->scratch : conv->held;
+    bool *holding = &conv->holding[io->lane];
+    void *gradient = *holding ? io->scratch : held_by(conv, io->lane);
     void *addresses[] = {onednn_address(io->x[0]), io->dy, gradient};
-    enum stn_status status = onednn_task_run(conv->engine, &conv->run[WEIGHTS], addresses,
+    enum stn_status status = onednn_task_run(conv->engine, &conv->run[WEIGHTS], io->lane, addresses,
                                              (char *)io->scratch + conv->gradient_bytes);
-    if (!status && conv->holding) {
-        add_to_held(conv, io->scratch);
+    if (!status && *holding) {
+        add_to_held(conv, io->lane, io->scratch);
     }
-    conv->holding = true;
+    *holding = true;
     return status;
 }
 
-static void conv_collect(struct kernel_op *op, float *const *param_grads)
+static void conv_collect(struct kernel_op *op, int lane, float *const *param_grads)
 {
     struct conv *conv = (struct conv *)op;
-    if (conv->holding && param_grads && !conv->prepared) {
-        void *addresses[] = {conv->held, param_grads[0]};
-        conv->prepared = onednn_task_run(conv->engine, &conv->unpack, addresses,
-                                         (char *)conv->pages + conv->pack_scratch);
+    for (int l = 0; conv->holding && l < conv->engine->lanes; l++) {
+        if (conv->holding[l] && param_grads && !conv->prepared) {
+            void *addresses[] = {held_by(conv, l), param_grads[0]};
+            conv->prepared = onednn_task_run(conv->engine, &conv->unpack, lane, addresses,
+                                             (char *)conv->pages + conv->pack_scratch);
+        }
+        conv->holding[l] = false;
     }
-    conv->holding = false;
 }
 
 static void add_to_dx(const struct conv *conv, const struct kernel_io *io)
@@ -392,7 +403,7 @@ static enum stn_status backward_data(struct conv *conv, const struct kernel_io *
 {
     bool add = conv->desc.dx == KERNEL_DX_ADD;
     void *addresses[] = {io->dy, conv->packed[DATA], add ? io->scratch : io->dx[0]};
-    enum stn_status status = onednn_task_run(conv->engine, &conv->run[DATA], addresses,
+    enum stn_status status = onednn_task_run(conv->engine, &conv->run[DATA], io->lane, addresses,
                                              (char *)io->scratch + conv->dx_bytes);
     if (!status && add) {
         add_to_dx(conv, io);
@@ -423,7 +434,8 @@ static void conv_destroy(struct kernel_op *op)
     onednn_task_destroy(&conv->pack[DATA]);
     onednn_task_destroy(&conv->unpack);
     base_pages_free(conv->pages, conv->page_bytes);
-    base_pages_free(conv->held, conv->gradient_bytes);
+    base_pages_free(conv->held, (size_t)conv->engine->lanes * conv->gradient_bytes);
+    free(conv->holding);
     free(conv);
 }
 

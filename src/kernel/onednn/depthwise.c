@@ -39,8 +39,9 @@ bool onednn_depthwise_fits(const struct onednn_engine *engine, const struct kern
     return fits && w->stride[0] == w->stride[1];
 }
 
-static void depthwise_prepare(struct kernel_op *op, const float *const *params)
+static void depthwise_prepare(struct kernel_op *op, int lane, const float *const *params)
 {
+    (void)lane;
     struct depthwise *dw = (struct depthwise *)op;
     int block = dw->x.block;
     for (int c = 0; c < dw->x.channels; c++) {

@@ -2,7 +2,6 @@
 // The backend's table, and the engine behind it.
 #include "kernel/onednn/engine.h"
 
-#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -42,48 +41,59 @@ static bool isa_is_avx512(dnnl_cpu_isa_t isa)
     return isa != dnnl_cpu_isa_all && (isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
 }
 
-static enum stn_status engine_open(int threads, void **out)
-{
-    struct onednn_engine *engine = calloc(1, sizeof(*engine));
-    if (!engine) {
-        return stn_fail(STN_ERR_NO_MEMORY, "no memory for the oneDNN engine");
-    }
-    // Primitives are planned for the team size that OpenMP reports when they are created.
-    omp_set_num_threads(threads);
-    engine->threads = threads;
-
-    enum stn_status status =
-        onednn_check(dnnl_engine_create(&engine->dnnl, dnnl_cpu, 0), "open the CPU");
-    if (status) {
-        goto out_free;
-    }
-    status =
-        onednn_check(dnnl_stream_create(&engine->stream, engine->dnnl, dnnl_stream_default_flags),
-                     "open a stream on the CPU");
-    if (status) {
-        goto out_engine;
-    }
-    dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
-    engine->native = isa_is_avx512(isa) ? KERNEL_NCHW16C : KERNEL_NCHW8C;
-    const dnnl_version_t *version = dnnl_version();
-    snprintf(engine->version, sizeof(engine->version), "oneDNN %d.%d.%d (%s)", version->major,
-             version->minor, version->patch, isa_name(isa));
-    *out = engine;
-    return STN_OK;
-
-out_engine:
-    dnnl_engine_destroy(engine->dnnl);
-out_free:
-    free(engine);
-    return status;
-}
-
 static void engine_close(void *opened)
 {
     struct onednn_engine *engine = opened;
-    dnnl_stream_destroy(engine->stream);
-    dnnl_engine_destroy(engine->dnnl);
+    for (int lane = 0; engine->streams && lane < engine->lanes; lane++) {
+        if (engine->streams[lane]) {
+            dnnl_stream_destroy(engine->streams[lane]);
+        }
+    }
+    if (engine->dnnl) {
+        dnnl_engine_destroy(engine->dnnl);
+    }
+    free(engine->streams);
     free(engine);
+}
+
+static enum stn_status open_streams(struct onednn_engine *engine)
+{
+    enum stn_status status =
+        onednn_check(dnnl_engine_create(&engine->dnnl, dnnl_cpu, 0), "open the CPU");
+    for (int lane = 0; lane < engine->lanes && !status; lane++) {
+        status = onednn_check(dnnl_stream_create(&engine->streams[lane], engine->dnnl,
+                                                 dnnl_stream_default_flags),
+                              "open a stream on the CPU");
+    }
+    return status;
+}
+
+static enum stn_status engine_open(int threads, int lanes, void **out)
+{
+    struct onednn_engine *engine = calloc(1, sizeof(*engine));
+    dnnl_stream_t *streams = calloc((size_t)lanes, sizeof(*streams));
+    if (!engine || !streams) {
+        free(engine);
+        free(streams);
+        return stn_fail(STN_ERR_NO_MEMORY, "no memory for the oneDNN engine");
+    }
+    dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
+    *engine = (struct onednn_engine){
+        .streams = streams,
+        .threads = threads,
+        .lanes = lanes,
+        .native = isa_is_avx512(isa) ? KERNEL_NCHW16C : KERNEL_NCHW8C,
+    };
+    const dnnl_version_t *version = dnnl_version();
+    snprintf(engine->version, sizeof(engine->version), "oneDNN %d.%d.%d (%s)", version->major,
+             version->minor, version->patch, isa_name(isa));
+    enum stn_status status = open_streams(engine);
+    if (status) {
+        engine_close(engine);
+        return status;
+    }
+    *out = engine;
+    return STN_OK;
 }
 
 static const char *engine_version(const void *opened)
@@ -127,6 +137,7 @@ int onednn_team(const struct onednn_engine *engine, const struct onednn_chunks *
 
 const struct kernel_backend kernel_backend_onednn = {
     .name = "onednn",
+    .has_lanes = true,
     .open = engine_open,
     .close = engine_close,
     .version = engine_version,

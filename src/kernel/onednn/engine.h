@@ -11,8 +11,8 @@
 
 struct onednn_engine {
     dnnl_engine_t dnnl;
-    dnnl_stream_t stream;
-    int threads;
+    dnnl_stream_t *streams; // [lanes]
+    int threads, lanes;     // backend.h
     enum kernel_layout native; // of feature maps that this backend makes
     char version[48];
 };
@@ -23,17 +23,22 @@ STN_MUST_CHECK enum stn_status onednn_check(dnnl_status_t status, const char *wh
 dnnl_format_tag_t onednn_tag(enum kernel_layout layout);
 STN_MUST_CHECK enum stn_status onednn_tensor_desc(struct kernel_tensor t, dnnl_memory_desc_t *out);
 
-// A primitive and one memory object for each of its arguments. The objects live as long as the
-// task; only the addresses in them change, and only when they differ from the last run's: giving
-// oneDNN an address of a padded tensor makes it clear the padding, and with a static memory plan
-// that happens once.
+// A primitive and, for each lane, one memory object for each of its arguments. The objects live as
+// long as the task; only the addresses in them change, and only when they differ from the last run's:
+// giving oneDNN an address of a padded tensor makes it clear the padding, and with a static memory
+// plan that happens once.
 enum { ONEDNN_TASK_ARGS_MAX = 6 };
 
-struct onednn_task {
-    dnnl_primitive_t primitive; // NULL: no such task
+struct onednn_binding {
     dnnl_exec_arg_t args[ONEDNN_TASK_ARGS_MAX];
     void *bound[ONEDNN_TASK_ARGS_MAX];
     int arg_count;
+};
+
+struct onednn_task {
+    dnnl_primitive_t primitive; // NULL: no such task
+    struct onednn_binding *bindings;
+    int lanes;
     size_t scratch_bytes; // of the library's own; argument DNNL_ARG_SCRATCHPAD
 };
 
@@ -44,8 +49,8 @@ STN_MUST_CHECK enum stn_status onednn_task_create(struct onednn_engine *engine,
                                                   int arg_count, struct onednn_task *out);
 void onednn_task_destroy(struct onednn_task *task);
 STN_MUST_CHECK enum stn_status onednn_task_run(struct onednn_engine *engine,
-                                               struct onednn_task *task, void *const *addresses,
-                                               void *scratchpad);
+                                               struct onednn_task *task, int lane,
+                                               void *const *addresses, void *scratchpad);
 // A reorder from one description to another, which writes or (`add`) adds.
 STN_MUST_CHECK enum stn_status onednn_task_reorder(struct onednn_engine *engine,
                                                    const dnnl_memory_desc_t *from,

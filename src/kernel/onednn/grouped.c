@@ -151,8 +151,9 @@ static void pack_band(const struct grouped_side *side, const struct grouped_band
     }
 }
 
-static void grouped_prepare(struct kernel_op *op, const float *const *params)
+static void grouped_prepare(struct kernel_op *op, int lane, const float *const *params)
 {
+    (void)lane;
     struct grouped *gr = (struct grouped *)op;
     int forward = gr->forward.band_count,
         data = gr->data.band_count; // none where nobody needs dx

@@ -71,8 +71,9 @@ static void pack_group(const struct side *side, int group, const float *plain, s
     }
 }
 
-static void pointwise_prepare(struct kernel_op *op, const float *const *params)
+static void pointwise_prepare(struct kernel_op *op, int lane, const float *const *params)
 {
+    (void)lane;
     struct pointwise *pw = (struct pointwise *)op;
     size_t inputs = (size_t)pw->x.channels;
     int forward = part_count(pw->forward.out.blocks, SIMD_PRODUCT_BLOCKS),

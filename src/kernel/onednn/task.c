@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Primitives with the memory objects they run on.
 #include <assert.h>
+#include <stdlib.h>
 
 #include "kernel/onednn/engine.h"
 
@@ -21,72 +22,91 @@ enum stn_status onednn_tensor_desc(struct kernel_tensor t, dnnl_memory_desc_t *o
                         "describe a feature map");
 }
 
-enum stn_status onednn_task_create(struct onednn_engine *engine, const_dnnl_primitive_desc_t desc,
-                                   const int *args, int arg_count, struct onednn_task *out)
+static enum stn_status bind(struct onednn_engine *engine, const_dnnl_primitive_desc_t desc,
+                            const int *args, int arg_count, struct onednn_binding *out)
 {
-    assert(arg_count < ONEDNN_TASK_ARGS_MAX);
-    *out = (struct onednn_task){0};
-    enum stn_status status =
-        onednn_check(dnnl_primitive_create(&out->primitive, desc), "create a primitive");
-    if (status) {
-        return status;
-    }
     for (int i = 0; i <= arg_count; i++) {
         int arg = i < arg_count ? args[i] : DNNL_ARG_SCRATCHPAD;
         const dnnl_memory_desc_t *md =
             dnnl_primitive_desc_query_md(desc, dnnl_query_exec_arg_md, arg);
-        if (arg == DNNL_ARG_SCRATCHPAD) {
-            out->scratch_bytes = md ? dnnl_memory_desc_get_size(md) : 0;
-            if (out->scratch_bytes == 0) {
-                break;
-            }
+        if (arg == DNNL_ARG_SCRATCHPAD && (!md || dnnl_memory_desc_get_size(md) == 0)) {
+            break;
         }
         out->args[i].arg = arg;
-        status = onednn_check(
+        enum stn_status status = onednn_check(
             dnnl_memory_create(&out->args[i].memory, md, engine->dnnl, DNNL_MEMORY_NONE),
             "create a memory object");
         if (status) {
-            goto out_task;
+            return status;
         }
         out->arg_count = i + 1;
     }
     return STN_OK;
+}
 
-out_task:
-    onednn_task_destroy(out);
+static size_t scratch_bytes(const_dnnl_primitive_desc_t desc)
+{
+    const dnnl_memory_desc_t *md =
+        dnnl_primitive_desc_query_md(desc, dnnl_query_exec_arg_md, DNNL_ARG_SCRATCHPAD);
+    return md ? dnnl_memory_desc_get_size(md) : 0;
+}
+
+enum stn_status onednn_task_create(struct onednn_engine *engine, const_dnnl_primitive_desc_t desc,
+                                   const int *args, int arg_count, struct onednn_task *out)
+{
+    assert(arg_count < ONEDNN_TASK_ARGS_MAX);
+    *out = (struct onednn_task){
+        .bindings = calloc((size_t)engine->lanes, sizeof(*out->bindings)),
+        .lanes = engine->lanes,
+        .scratch_bytes = scratch_bytes(desc),
+    };
+    enum stn_status status =
+        out->bindings
+            ? onednn_check(dnnl_primitive_create(&out->primitive, desc), "create a primitive")
+            : stn_fail(STN_ERR_NO_MEMORY, "no memory for a primitive's arguments");
+    for (int lane = 0; lane < engine->lanes && !status; lane++) {
+        status = bind(engine, desc, args, arg_count, &out->bindings[lane]);
+    }
+    if (status) {
+        onednn_task_destroy(out);
+    }
     return status;
 }
 
 void onednn_task_destroy(struct onednn_task *task)
 {
-    for (int i = 0; i < task->arg_count; i++) {
-        dnnl_memory_destroy(task->args[i].memory);
+    for (int lane = 0; task->bindings && lane < task->lanes; lane++) {
+        for (int i = 0; i < task->bindings[lane].arg_count; i++) {
+            dnnl_memory_destroy(task->bindings[lane].args[i].memory);
+        }
     }
     if (task->primitive) {
         dnnl_primitive_destroy(task->primitive);
     }
+    free(task->bindings);
     *task = (struct onednn_task){0};
 }
 
-enum stn_status onednn_task_run(struct onednn_engine *engine, struct onednn_task *task,
+enum stn_status onednn_task_run(struct onednn_engine *engine, struct onednn_task *task, int lane,
                                 void *const *addresses, void *scratchpad)
 {
-    for (int i = 0; i < task->arg_count; i++) {
-        void *address = task->args[i].arg == DNNL_ARG_SCRATCHPAD ? scratchpad : addresses[i];
-        if (task->bound[i] == address) {
+    struct onednn_binding *own = &task->bindings[lane];
+    for (int i = 0; i < own->arg_count; i++) {
+        void *address = own->args[i].arg == DNNL_ARG_SCRATCHPAD ? scratchpad : addresses[i];
+        if (own->bound[i] == address) {
             continue;
         }
         enum stn_status status = onednn_check(
-            dnnl_memory_set_data_handle_v2(task->args[i].memory, address, engine->stream),
+            dnnl_memory_set_data_handle_v2(own->args[i].memory, address, engine->streams[lane]),
             "bind a buffer");
         if (status) {
             return status;
         }
-        task->bound[i] = address;
+        own->bound[i] = address;
     }
-    return onednn_check(
-        dnnl_primitive_execute(task->primitive, engine->stream, task->arg_count, task->args),
-        "run a primitive");
+    return onednn_check(dnnl_primitive_execute(task->primitive, engine->streams[lane],
+                                               own->arg_count, own->args),
+                        "run a primitive");
 }
 
 static enum stn_status reorder_attr(bool add, dnnl_primitive_attr_t *out)

@@ -40,8 +40,9 @@ bool onednn_winograd_fits(const struct onednn_engine *engine, const struct kerne
     return fits && pays(kernel_window_output(d->x.shape, *w, d->out_channels));
 }
 
-static void winograd_prepare(struct kernel_op *op, const float *const *params)
+static void winograd_prepare(struct kernel_op *op, int lane, const float *const *params)
 {
+    (void)lane;
     struct winograd *w = (struct winograd *)op;
     int outputs = w->forward.out.c.blocks;
     int inputs = w->desc.dx == KERNEL_DX_NONE ? 0 : w->data.out.c.blocks;

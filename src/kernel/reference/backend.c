@@ -42,8 +42,9 @@ void reference_activation_backward(float *dy, const float *y, size_t count,
     }
 }
 
-static enum stn_status open_engine(int threads, void **engine)
+static enum stn_status open_engine(int threads, int lanes, void **engine)
 {
+    (void)lanes;
     struct reference_engine *e = malloc(sizeof *e);
     if (!e)
         return stn_fail(STN_ERR_NO_MEMORY, "reference backend: out of memory");

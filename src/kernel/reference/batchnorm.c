@@ -42,7 +42,7 @@ static void measure(const struct batchnorm *b, const struct kernel_io *io, int c
     m->count = total;
 }
 
-// All strips are in: the scale, and the sums of the running statistics.
+// The scale, and the sums of the running statistics.
 static void settle(const struct batchnorm *b, const struct kernel_io *io, int c, struct channel *m)
 {
     const double rows = m->count / (double)reference_plane_floats(b->d.x.shape);
@@ -63,9 +63,15 @@ static void forward_gather(struct kernel_op *op, const struct kernel_io *io)
         if (io->rows > 0) {
             measure(b, io, c, &saved[c]);
         }
-        if (io->strip == io->strips - 1)
-            settle(b, io, c, &saved[c]);
     }
+}
+
+static void forward_settle(struct kernel_op *op, const struct kernel_io *io)
+{
+    const struct batchnorm *b = (const struct batchnorm *)op;
+    struct channel *saved = io->saved; // [c]
+    for (int c = 0; c < (io->phase == KERNEL_TRAIN ? b->d.x.shape.c : 0); c++)
+        settle(b, io, c, &saved[c]);
 }
 
 static struct channel recall(const struct batchnorm *b, const struct kernel_io *io, int c)
@@ -131,10 +137,16 @@ static void backward_gather(struct kernel_op *op, const struct kernel_io *io)
         if (io->strip == 0)
             saved[c].g = saved[c].g_xhat = 0;
         sum_gradient(b, io, c, &saved[c]);
-        if (io->strip == io->strips - 1) {
-            io->param_grads[0][c] += (float)saved[c].g_xhat;
-            io->param_grads[1][c] += (float)saved[c].g;
-        }
+    }
+}
+
+static void backward_settle(struct kernel_op *op, const struct kernel_io *io)
+{
+    const struct batchnorm *b = (const struct batchnorm *)op;
+    const struct channel *saved = io->saved; // [c]
+    for (int c = 0; c < b->d.x.shape.c; c++) {
+        io->param_grads[0][c] += (float)saved[c].g_xhat;
+        io->param_grads[1][c] += (float)saved[c].g;
     }
 }
 
@@ -172,6 +184,8 @@ static enum stn_status backward(struct kernel_op *op, const struct kernel_io *io
 static const struct kernel_op_calls calls = {
     .forward_gather = forward_gather,
     .backward_gather = backward_gather,
+    .forward_settle = forward_settle,
+    .backward_settle = backward_settle,
     .forward = forward,
     .backward = backward,
     .destroy = reference_op_destroy,
