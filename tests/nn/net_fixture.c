@@ -23,8 +23,14 @@ static void fill_samples(struct net_fixture *f, const struct nn_net_config *c, i
 void net_fixture_open(struct net_fixture *f, const char *backend, const struct nn_net_config *c,
                       int samples)
 {
+    net_fixture_open_threads(f, backend, 2, c, samples);
+}
+
+void net_fixture_open_threads(struct net_fixture *f, const char *backend, int threads,
+                              const struct nn_net_config *c, int samples)
+{
     size_t size = (size_t)c->shape.image_size;
-    assert_int_equal(kernel_create(backend, 2, &f->kernel), STN_OK);
+    assert_int_equal(kernel_create(backend, threads, &f->kernel), STN_OK);
     assert_int_equal(nn_net_create(f->kernel, c, &f->net), STN_OK);
     f->image_floats = (size_t)c->shape.channels * size * size;
     f->images = calloc((size_t)samples * f->image_floats, sizeof(float));

@@ -15,8 +15,11 @@ struct net_fixture {
 };
 
 // Everything is a function of `config` and the sample's index: two fixtures see the same samples.
+// Two threads.
 void net_fixture_open(struct net_fixture *f, const char *backend,
                       const struct nn_net_config *config, int samples);
+void net_fixture_open_threads(struct net_fixture *f, const char *backend, int threads,
+                              const struct nn_net_config *config, int samples);
 void net_fixture_close(struct net_fixture *f);
 // One micro-batch of samples first … first + rows − 1, the rest zero.
 void net_fixture_train(struct net_fixture *f, int first, int rows,

@@ -153,6 +153,43 @@ static void test_strips(void **state)
     strips_do_not_matter("shufflenet_v2_x1_0", 40);
 }
 
+// However many lanes share out the strips, evenly or not, one of them with nothing to do: the sums are
+// those of one thread, and so is what evaluation says.
+static void lanes_do_not_matter(const char *name, int size)
+{
+    struct nn_net_config c = config_of(name, size, 3, 6);
+    struct net_fixture one, many;
+    struct kernel_loss_totals expected = {0};
+    net_fixture_open_threads(&one, NULL, 1, &c, 10);
+    net_fixture_train(&one, 0, 6, &expected);
+    net_fixture_train(&one, 6, 4, &expected);
+    assert_int_equal(nn_net_eval(one.net, one.images, one.labels, 6, &expected), STN_OK);
+    for (int threads = 2; threads <= 7; threads++) {
+        struct kernel_loss_totals totals = {0};
+        net_fixture_open_threads(&many, NULL, threads, &c, 10);
+        net_fixture_train(&many, 0, 6, &totals);
+        net_fixture_train(&many, 6, 4, &totals);
+        assert_same_sums(many.net, one.net, 1e-4);
+        assert_int_equal(nn_net_eval(many.net, many.images, many.labels, 6, &totals), STN_OK);
+        assert_float_equal(totals.loss_sum, expected.loss_sum, 1e-4);
+        if (strcmp(kernel_name(many.kernel), "reference") != 0) {
+            bool even = threads != 5; // of which 3 would do it all
+            assert_int_equal(many.net->lanes, even ? threads : 1);
+        }
+        net_fixture_close(&many);
+    }
+    net_fixture_close(&one);
+}
+
+static void test_lanes(void **state)
+{
+    (void)state;
+    lanes_do_not_matter("mobilenet_v2", 64);
+    lanes_do_not_matter("squeezenet1_1", 40);
+    lanes_do_not_matter("lenet", 28);
+    lanes_do_not_matter("resnet18", 40);
+}
+
 static int first_concat(const struct nn_net *net)
 {
     int n = 0;
@@ -322,6 +359,7 @@ int main(void)
         cmocka_unit_test(test_split_lenet),        cmocka_unit_test(test_split_squeezenet),
         cmocka_unit_test(test_padding_in_strips),  cmocka_unit_test(test_padding_mobilenet),
         cmocka_unit_test(test_padding_squeezenet), cmocka_unit_test(test_strips),
+        cmocka_unit_test(test_lanes),
         cmocka_unit_test(test_concat_in_place),    cmocka_unit_test(test_backends_agree),
         cmocka_unit_test(test_begin_step_forgets), cmocka_unit_test(test_repeatable),
         cmocka_unit_test(test_merge_statistics),   cmocka_unit_test(test_eval_does_not_mix_samples),
