@@ -26,33 +26,77 @@ void exchange_carry_free(struct exchange_carry *carry)
     carry->sums = NULL;
 }
 
-void exchange_carry_take(const struct exchange_carry *carry, size_t from, size_t end, bool first,
-                         int threads)
+// ---- pieces -------------------------------------------------------------------------------------
+
+// Small enough that threads get about as much each; sums of the same bits on every CPU, as nothing but
+// additions and conversions happens.
+enum { PIECE = 1 << 12 };
+
+enum act { FIRST, TAKE, GIVE };
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+ALWAYS_INLINE void run_piece(enum act act, double *restrict sums, float *restrict array,
+                             size_t count)
 {
-    double *restrict sums = carry->sums;
-    float *restrict array = carry->array;
-    if (first) {
-#pragma omp parallel for simd num_threads(threads) schedule(static)
-        for (size_t i = from; i < end; i++) {
-            sums[i] = array[i];
-            array[i] = 0.0F;
-        }
-        return;
+    for (size_t i = 0; act == FIRST && i < count; i++) {
+        sums[i] = array[i];
+        array[i] = 0.0F;
     }
-#pragma omp parallel for simd num_threads(threads) schedule(static)
-    for (size_t i = from; i < end; i++) {
+    for (size_t i = 0; act == TAKE && i < count; i++) {
         sums[i] += array[i];
         array[i] = 0.0F;
     }
-}
-
-void exchange_carry_give(const struct exchange_carry *carry, int threads)
-{
-    const double *restrict sums = carry->sums;
-    float *restrict array = carry->array;
-    const size_t count = carry->count;
-#pragma omp parallel for simd num_threads(threads) schedule(static)
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; act == GIVE && i < count; i++) {
         array[i] = (float)(sums[i] + array[i]);
     }
+}
+
+typedef void piece_function(enum act act, double *restrict sums, float *restrict array,
+                            size_t count);
+
+static void run_plain(enum act act, double *restrict sums, float *restrict array, size_t count)
+{
+    run_piece(act, sums, array, count);
+}
+
+#ifdef __x86_64__
+__attribute__((target("avx2"))) static void run_avx2(enum act act, double *restrict sums,
+                                                     float *restrict array, size_t count)
+{
+    run_piece(act, sums, array, count);
+}
+#endif
+
+static piece_function *choose(void)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx2")) {
+        return run_avx2;
+    }
+#endif
+    return run_plain;
+}
+
+static void run(const struct exchange_carry *carry, enum act act, size_t from, size_t end,
+                int threads)
+{
+    piece_function *const piece = choose();
+    double *sums = carry->sums;
+    float *array = carry->array;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (size_t i = from; i < end; i += PIECE) {
+        piece(act, sums + i, array + i, end - i < PIECE ? end - i : PIECE);
+    }
+}
+
+void exchange_carry_take(const struct exchange_carry *carry, size_t from, size_t end, bool first,
+                         int threads)
+{
+    run(carry, first ? FIRST : TAKE, from, end, threads);
+}
+
+void exchange_carry_give(const struct exchange_carry *carry, size_t from, size_t end, int threads)
+{
+    run(carry, GIVE, from, end, threads);
 }

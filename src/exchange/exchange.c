@@ -204,7 +204,7 @@ void exchange_destroy(struct exchange *exchange)
 void exchange_begin(struct exchange *exchange)
 {
     exchange->kept = false;
-    exchange->taken = exchange->gradient_carry.count;
+    exchange->taken = exchange->given = exchange->gradient_carry.count;
     if (exchange->nodes == 1) {
         return;
     }
@@ -245,8 +245,23 @@ static void submit_next(struct exchange *exchange)
     comm_submit(exchange->comm, &exchange->buckets[exchange->submitted++].job);
 }
 
+// One node has its sums at once.
+static void give(struct exchange *exchange, size_t from)
+{
+    if (exchange->kept) {
+        exchange_carry_give(&exchange->gradient_carry, from, exchange->given, exchange->threads);
+        exchange->given = from;
+    }
+}
+
 void exchange_ready(struct exchange *exchange, size_t from)
 {
+    if (exchange->nodes == 1) {
+        if (from + KEEP_FLOATS <= exchange->given) {
+            give(exchange, from);
+        }
+        return;
+    }
     const float *ready = exchange->gradients + from;
     while (exchange->submitted < exchange->bucket_count - 1 &&
            exchange->buckets[exchange->submitted].data >= ready) {
@@ -278,9 +293,10 @@ static void account(struct exchange *exchange, double seconds)
 enum stn_status exchange_finish(struct exchange *exchange)
 {
     if (exchange->nodes == 1) {
+        const struct exchange_carry *statistics = &exchange->statistic_carry;
+        give(exchange, 0);
         if (exchange->kept) {
-            exchange_carry_give(&exchange->gradient_carry, exchange->threads);
-            exchange_carry_give(&exchange->statistic_carry, exchange->threads);
+            exchange_carry_give(statistics, 0, statistics->count, exchange->threads);
         }
         return STN_OK;
     }

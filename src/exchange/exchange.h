@@ -15,7 +15,7 @@
 //     exchange_ready(from) …         during its last micro-batch: gradients [from, count) are final
 //     exchange_finish                the rest, the statistics; waits
 //
-// With one node nothing travels. After creation nothing is allocated. Destroying an exchange that was
+// With one node nothing travels; exchange_ready and exchange_finish then put back what was kept. After creation nothing is allocated. Destroying an exchange that was
 // begun and not finished means that this node gives up: see comm_abandon.
 #ifndef EXCHANGE_EXCHANGE_H
 #define EXCHANGE_EXCHANGE_H

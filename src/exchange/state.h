@@ -65,6 +65,7 @@ struct exchange {
     int threads;
     bool kept;    // carries hold something
     size_t taken; // gradients from here on, of the micro-batch at hand, are in the carry
+    size_t given; // with one node: those of the last micro-batch from here on are out of it again
     struct exchange_carry gradient_carry, statistic_carry;
     float *tail;        // [statistic_count + nodes] statistics, then how long each node's last
                         // exchange_finish took, in seconds
@@ -95,7 +96,7 @@ void exchange_carry_free(struct exchange_carry *carry);
 // Takes what is in the array from `from` to `end`; `first`: there is nothing yet to add it to.
 void exchange_carry_take(const struct exchange_carry *carry, size_t from, size_t end, bool first,
                          int threads);
-// Puts everything back into the array, rounded once.
-void exchange_carry_give(const struct exchange_carry *carry, int threads);
+// Puts it back into the array, added to what is there and rounded once.
+void exchange_carry_give(const struct exchange_carry *carry, size_t from, size_t end, int threads);
 
 #endif

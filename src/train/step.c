@@ -17,8 +17,8 @@ static void gradients_kept(void *context, size_t from)
     exchange_keep_from(context, from);
 }
 
-// While the last micro-batch goes backwards, finished gradients leave already; of those before it they are
-// kept as long as they are in the cache.
+// While the last micro-batch goes backwards, finished gradients leave already (with one node: are rounded);
+// of those before it they are kept as long as they are in the cache.
 enum stn_status trainer_micro_batch(struct trainer *t, struct train_feed *feed,
                                     enum trainer_sums sums, struct kernel_loss_totals *totals)
 {
@@ -28,7 +28,7 @@ enum stn_status trainer_micro_batch(struct trainer *t, struct train_feed *feed,
     if (status) {
         return status;
     }
-    if (sums == TRAINER_SEND && t->nodes.size > 1 && t->meta.config.overlap) {
+    if (sums == TRAINER_SEND && t->meta.config.overlap) {
         nn_net_watch_gradients(net, gradients_final, t->exchange);
     } else if (sums == TRAINER_KEEP && t->meta.config.exact) {
         nn_net_watch_gradients(net, gradients_kept, t->exchange);
