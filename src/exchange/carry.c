@@ -26,18 +26,15 @@ void exchange_carry_free(struct exchange_carry *carry)
     carry->sums = NULL;
 }
 
-// ---- pieces -------------------------------------------------------------------------------------
+// ---- loops --------------------------------------------------------------------------------------
 
-// Small enough that threads get about as much each; sums of the same bits on every CPU, as nothing but
-// additions and conversions happens.
-enum { PIECE = 1 << 12 };
-
+// Sums of the same bits on every CPU, as nothing but additions and conversions happens.
 enum act { FIRST, TAKE, GIVE };
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-ALWAYS_INLINE void run_piece(enum act act, double *restrict sums, float *restrict array,
-                             size_t count)
+ALWAYS_INLINE void run_loop(enum act act, double *restrict sums, float *restrict array,
+                            size_t count)
 {
     for (size_t i = 0; act == FIRST && i < count; i++) {
         sums[i] = array[i];
@@ -52,23 +49,22 @@ ALWAYS_INLINE void run_piece(enum act act, double *restrict sums, float *restric
     }
 }
 
-typedef void piece_function(enum act act, double *restrict sums, float *restrict array,
-                            size_t count);
+typedef void loop(enum act act, double *restrict sums, float *restrict array, size_t count);
 
 static void run_plain(enum act act, double *restrict sums, float *restrict array, size_t count)
 {
-    run_piece(act, sums, array, count);
+    run_loop(act, sums, array, count);
 }
 
 #ifdef __x86_64__
 __attribute__((target("avx2"))) static void run_avx2(enum act act, double *restrict sums,
                                                      float *restrict array, size_t count)
 {
-    run_piece(act, sums, array, count);
+    run_loop(act, sums, array, count);
 }
 #endif
 
-static piece_function *choose(void)
+static loop *choose(void)
 {
 #ifdef __x86_64__
     if (__builtin_cpu_supports("avx2")) {
@@ -78,25 +74,17 @@ static piece_function *choose(void)
     return run_plain;
 }
 
-static void run(const struct exchange_carry *carry, enum act act, size_t from, size_t end,
-                int threads)
+static void run(const struct exchange_carry *carry, enum act act, size_t from, size_t end)
 {
-    piece_function *const piece = choose();
-    double *sums = carry->sums;
-    float *array = carry->array;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (size_t i = from; i < end; i += PIECE) {
-        piece(act, sums + i, array + i, end - i < PIECE ? end - i : PIECE);
-    }
+    choose()(act, carry->sums + from, carry->array + from, end - from);
 }
 
-void exchange_carry_take(const struct exchange_carry *carry, size_t from, size_t end, bool first,
-                         int threads)
+void exchange_carry_take(const struct exchange_carry *carry, size_t from, size_t end, bool first)
 {
-    run(carry, first ? FIRST : TAKE, from, end, threads);
+    run(carry, first ? FIRST : TAKE, from, end);
 }
 
-void exchange_carry_give(const struct exchange_carry *carry, size_t from, size_t end, int threads)
+void exchange_carry_give(const struct exchange_carry *carry, size_t from, size_t end)
 {
-    run(carry, GIVE, from, end, threads);
+    run(carry, GIVE, from, end);
 }

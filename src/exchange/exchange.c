@@ -158,7 +158,6 @@ enum stn_status exchange_create(const struct exchange_config *config, struct exc
     exchange->statistics = config->statistics;
     exchange->statistic_count = config->statistic_count;
     exchange->collect.run = exchange_collect_run;
-    exchange->threads = config->threads > 0 ? config->threads : 1;
     if (!carries_alloc(exchange, config) ||
         (exchange->nodes > 1 && !buckets_alloc(exchange, config))) {
         exchange_destroy(exchange);
@@ -217,8 +216,7 @@ void exchange_begin(struct exchange *exchange)
 
 static void keep(struct exchange *exchange, size_t from)
 {
-    exchange_carry_take(&exchange->gradient_carry, from, exchange->taken, !exchange->kept,
-                        exchange->threads);
+    exchange_carry_take(&exchange->gradient_carry, from, exchange->taken, !exchange->kept);
     exchange->taken = from;
 }
 
@@ -234,7 +232,7 @@ void exchange_keep(struct exchange *exchange)
     const struct exchange_carry *statistics = &exchange->statistic_carry;
     if (exchange->gradient_carry.sums) {
         keep(exchange, 0);
-        exchange_carry_take(statistics, 0, statistics->count, !exchange->kept, exchange->threads);
+        exchange_carry_take(statistics, 0, statistics->count, !exchange->kept);
         exchange->taken = exchange->gradient_carry.count;
         exchange->kept = true;
     }
@@ -249,7 +247,7 @@ static void submit_next(struct exchange *exchange)
 static void give(struct exchange *exchange, size_t from)
 {
     if (exchange->kept) {
-        exchange_carry_give(&exchange->gradient_carry, from, exchange->given, exchange->threads);
+        exchange_carry_give(&exchange->gradient_carry, from, exchange->given);
         exchange->given = from;
     }
 }
@@ -296,7 +294,7 @@ enum stn_status exchange_finish(struct exchange *exchange)
         const struct exchange_carry *statistics = &exchange->statistic_carry;
         give(exchange, 0);
         if (exchange->kept) {
-            exchange_carry_give(statistics, 0, statistics->count, exchange->threads);
+            exchange_carry_give(statistics, 0, statistics->count);
         }
         return STN_OK;
     }

@@ -15,8 +15,9 @@
 //     exchange_ready(from) …         during its last micro-batch: gradients [from, count) are final
 //     exchange_finish                the rest, the statistics; waits
 //
-// With one node nothing travels; exchange_ready and exchange_finish then put back what was kept. After creation nothing is allocated. Destroying an exchange that was
-// begun and not finished means that this node gives up: see comm_abandon.
+// With one node nothing travels; exchange_ready and exchange_finish then put back what was kept. After
+// creation nothing is allocated. Destroying an exchange that was begun and not finished means that
+// this node gives up: see comm_abandon.
 #ifndef EXCHANGE_EXCHANGE_H
 #define EXCHANGE_EXCHANGE_H
 
@@ -36,7 +37,6 @@ struct exchange_config {
     float *statistics; // [statistic_count] sums, borrowed
     size_t statistic_count;
     bool exact;              // not with fp16
-    int threads;             // that exchange_keep may use
     enum exchange_wire wire; // of gradients
     size_t bucket_bytes;     // 0: chosen
     const double *weights;   // [nodes] how much of the reducing each may do; NULL: all alike

@@ -62,7 +62,6 @@ struct exchange {
     float *gradients; // borrowed
     float *statistics;
     size_t statistic_count;
-    int threads;
     bool kept;    // carries hold something
     size_t taken; // gradients from here on, of the micro-batch at hand, are in the carry
     size_t given; // with one node: those of the last micro-batch from here on are out of it again
@@ -94,9 +93,8 @@ size_t exchange_wire_bytes(size_t count, enum exchange_format format);
 bool exchange_carry_alloc(struct exchange_carry *carry, float *array, size_t count);
 void exchange_carry_free(struct exchange_carry *carry);
 // Takes what is in the array from `from` to `end`; `first`: there is nothing yet to add it to.
-void exchange_carry_take(const struct exchange_carry *carry, size_t from, size_t end, bool first,
-                         int threads);
+void exchange_carry_take(const struct exchange_carry *carry, size_t from, size_t end, bool first);
 // Puts it back into the array, added to what is there and rounded once.
-void exchange_carry_give(const struct exchange_carry *carry, size_t from, size_t end, int threads);
+void exchange_carry_give(const struct exchange_carry *carry, size_t from, size_t end);
 
 #endif

@@ -134,8 +134,8 @@ static enum stn_status ops_create(struct nn_net *net, const struct nn_gradient_n
                 return stn_fail(STN_ERR_INTERNAL, "%s: inputs of different layouts", node->name);
             }
         }
-        enum stn_status status = op_create(call->together ? net->kernel : net->lane_kernel, node, x,
-                                           dx, &call->op);
+        enum stn_status status =
+            op_create(call->together ? net->kernel : net->lane_kernel, node, x, dx, &call->op);
         if (status != STN_OK) {
             return status;
         }
@@ -169,8 +169,8 @@ static enum stn_status segments_create(struct nn_net *net)
     if (!net->segments) {
         return stn_fail(STN_ERR_NO_MEMORY, "out of memory while planning the network");
     }
-    net->segment_count = nn_segments_cut(
-        &net->graph, (struct nn_cut){net->lanes, cache_bytes(net)}, net->segments);
+    net->segment_count =
+        nn_segments_cut(&net->graph, (struct nn_cut){net->lanes, cache_bytes(net)}, net->segments);
     for (int s = 0; s < net->segment_count; s++) {
         const struct nn_segment *segment = &net->segments[s];
         for (int n = segment->first; n < segment->end; n++) {
@@ -289,8 +289,7 @@ static enum stn_status net_plan(struct nn_net *net)
     net->tensors = calloc(values, sizeof(*net->tensors));
     net->watch.passed = calloc((size_t)net->lanes, sizeof(*net->watch.passed));
     enum stn_status status = STN_OK;
-    if (!need.value || !need.last_consumer || !net->calls || !net->tensors ||
-        !net->watch.passed) {
+    if (!need.value || !need.last_consumer || !net->calls || !net->tensors || !net->watch.passed) {
         status = stn_fail(STN_ERR_NO_MEMORY, "out of memory while planning the network");
         goto out_need;
     }

@@ -375,9 +375,9 @@ static struct nn_rows rows_of(const struct layout *l, const struct places *place
         return (struct nn_rows){0};
     }
     char *base = (char *)l->net->activations + places->of[need].offset + at;
-    return need_crosses(l, need) ? (struct nn_rows){base, l->needs[need].row_bytes, 0}
-                                 : (struct nn_rows){base + places->shared_bytes, 0,
-                                                    places->lane_bytes};
+    return need_crosses(l, need)
+               ? (struct nn_rows){base, l->needs[need].row_bytes, 0}
+               : (struct nn_rows){base + places->shared_bytes, 0, places->lane_bytes};
 }
 
 static struct nn_rows activation_rows(const struct layout *l, const struct places *places,

@@ -79,7 +79,9 @@ static const struct kernel_io *call_begin(const struct run *run, const struct nn
     a->io = (struct kernel_io){
         .phase = run->phase,
         .samples = strip->samples,
-        .rows = left < 0 ? 0 : left < strip->samples ? left : strip->samples,
+        .rows = left < 0                ? 0
+                : left < strip->samples ? left
+                                        : strip->samples,
         .strip = strip->number,
         .lane = strip->lane,
         .row_keys = run->row_keys ? run->row_keys + first : NULL,
@@ -402,11 +404,8 @@ void nn_net_collect_gradients(struct nn_net *net)
 enum stn_status nn_net_train(struct nn_net *net, const float *images, const int32_t *labels,
                              const uint64_t *row_keys, int rows, struct kernel_loss_totals *totals)
 {
-    struct run run = {.net = net,
-                      .phase = KERNEL_TRAIN,
-                      .images = images,
-                      .row_keys = row_keys,
-                      .rows = rows};
+    struct run run = {
+        .net = net, .phase = KERNEL_TRAIN, .images = images, .row_keys = row_keys, .rows = rows};
     enum stn_status status = forward(&run);
     if (status != STN_OK) {
         return status;

@@ -89,7 +89,6 @@ static enum stn_status create_exchange(struct trainer *t, double *weights)
         .statistics = nn_net_buffer_sums(net),
         .statistic_count = nn_net_buffer_count(net),
         .exact = t->meta.config.exact,
-        .threads = t->engine.threads,
         .wire = t->meta.config.wire == STN_WIRE_FP16 ? EXCHANGE_FP16 : EXCHANGE_FP32,
         .weights = weights,
     };

@@ -70,7 +70,6 @@ static void body(struct comm *comm, void *context)
                                      .statistics = values + GRADIENTS,
                                      .statistic_count = STATISTICS,
                                      .exact = true,
-                                     .threads = 1,
                                      .bucket_bytes = 60000};
     struct exchange *exchange = NULL;
     enum stn_status status = exchange_create(&config, &exchange);

@@ -35,9 +35,8 @@ static void final_gradients_stay(const char *name, int size, int calls_min)
     struct kernel_loss_totals totals = {0};
     net_fixture_open(&f, NULL, &config, 8);
     size_t count = nn_net_parameter_count(f.net);
-    struct watcher w = {.sums = nn_net_gradient_sums(f.net),
-                        .copy = calloc(count, sizeof(float)),
-                        .from = count};
+    struct watcher w = {
+        .sums = nn_net_gradient_sums(f.net), .copy = calloc(count, sizeof(float)), .from = count};
     assert_non_null(w.copy);
     net_fixture_train(&f, 0, 4, &totals); // an earlier micro-batch of the step
     nn_net_watch_gradients(f.net, on_final, &w);

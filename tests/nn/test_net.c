@@ -356,13 +356,19 @@ static void test_every_size_plans(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_split_lenet),        cmocka_unit_test(test_split_squeezenet),
-        cmocka_unit_test(test_padding_in_strips),  cmocka_unit_test(test_padding_mobilenet),
-        cmocka_unit_test(test_padding_squeezenet), cmocka_unit_test(test_strips),
+        cmocka_unit_test(test_split_lenet),
+        cmocka_unit_test(test_split_squeezenet),
+        cmocka_unit_test(test_padding_in_strips),
+        cmocka_unit_test(test_padding_mobilenet),
+        cmocka_unit_test(test_padding_squeezenet),
+        cmocka_unit_test(test_strips),
         cmocka_unit_test(test_lanes),
-        cmocka_unit_test(test_concat_in_place),    cmocka_unit_test(test_backends_agree),
-        cmocka_unit_test(test_begin_step_forgets), cmocka_unit_test(test_repeatable),
-        cmocka_unit_test(test_merge_statistics),   cmocka_unit_test(test_eval_does_not_mix_samples),
+        cmocka_unit_test(test_concat_in_place),
+        cmocka_unit_test(test_backends_agree),
+        cmocka_unit_test(test_begin_step_forgets),
+        cmocka_unit_test(test_repeatable),
+        cmocka_unit_test(test_merge_statistics),
+        cmocka_unit_test(test_eval_does_not_mix_samples),
         cmocka_unit_test(test_every_size_plans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

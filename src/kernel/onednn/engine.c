@@ -61,9 +61,9 @@ static enum stn_status open_streams(struct onednn_engine *engine)
     enum stn_status status =
         onednn_check(dnnl_engine_create(&engine->dnnl, dnnl_cpu, 0), "open the CPU");
     for (int lane = 0; lane < engine->lanes && !status; lane++) {
-        status = onednn_check(dnnl_stream_create(&engine->streams[lane], engine->dnnl,
-                                                 dnnl_stream_default_flags),
-                              "open a stream on the CPU");
+        status = onednn_check(
+            dnnl_stream_create(&engine->streams[lane], engine->dnnl, dnnl_stream_default_flags),
+            "open a stream on the CPU");
     }
     return status;
 }

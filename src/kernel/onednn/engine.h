@@ -11,8 +11,8 @@
 
 struct onednn_engine {
     dnnl_engine_t dnnl;
-    dnnl_stream_t *streams; // [lanes]
-    int threads, lanes;     // backend.h
+    dnnl_stream_t *streams;    // [lanes]
+    int threads, lanes;        // backend.h
     enum kernel_layout native; // of feature maps that this backend makes
     char version[48];
 };

@@ -104,9 +104,9 @@ enum stn_status onednn_task_run(struct onednn_engine *engine, struct onednn_task
         }
         own->bound[i] = address;
     }
-    return onednn_check(dnnl_primitive_execute(task->primitive, engine->streams[lane],
-                                               own->arg_count, own->args),
-                        "run a primitive");
+    return onednn_check(
+        dnnl_primitive_execute(task->primitive, engine->streams[lane], own->arg_count, own->args),
+        "run a primitive");
 }
 
 static enum stn_status reorder_attr(bool add, dnnl_primitive_attr_t *out)
