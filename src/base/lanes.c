@@ -9,9 +9,10 @@
 
 #include "base/clock.h"
 
-// Waking a thread takes some 50 µs on a virtual machine, so a wait of that length is worth staying
-// awake for; a core that somebody else wants is given up soon (docs/decisions/0006, 0019).
-enum { LOOKOUT_NS = 100 * 1000, LOOKS_A_TIME = 32 };
+// A core that sleeps loses more than the time to wake up, on a virtual machine above all, so waits of
+// usual length are worth staying awake for; one that somebody else wants is given up after that
+// (docs/decisions/0006, 0019).
+enum { LOOKOUT_NS = 500 * 1000, LOOKS_A_TIME = 32 };
 
 // A number that grows, and a place to wait for that.
 struct gate {

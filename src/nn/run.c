@@ -16,6 +16,7 @@ struct run {
     const uint64_t *row_keys;
     int rows;         // real samples in the micro-batch
     int first, end;   // blocks
+    atomic_int next;  // strip of the block at hand that no lane has taken yet, forward
     int told;         // moments before this one are told to whoever watches gradients
     atomic_int wrong; // enum stn_status: what went wrong first, in any lane
 };
@@ -175,7 +176,7 @@ static void node_collect(struct nn_net *net, int n, int lane)
 static void tell_final(struct run *run, int until)
 {
     struct nn_net *net = run->net;
-    for (; run->told < until; run->told++) {
+    for (; run->told < until && atomic_load(&run->wrong) == STN_OK; run->told++) {
         const struct nn_moment *moment = &net->program.moments[run->told];
         const struct nn_call *call = moment->node >= 0 ? &net->calls[moment->node] : NULL;
         const float *first = call ? call->param_grads[0] : NULL;
@@ -225,30 +226,39 @@ static enum stn_status strip_run(struct run *run, const struct nn_block *block,
     return STN_OK;
 }
 
-// Strips of a block that fall to each lane; the last lanes may get fewer, or none.
-static int strips_each(const struct nn_net *net, const struct nn_block *block)
+// Whether any lane may take any strip. Backward each has strips of its own, for gradients are summed up
+// in the order in which a lane takes them, and are to be the same bits in every run. Forward nothing
+// depends on who does what.
+static bool is_free(const struct nn_net *net, const struct nn_block *block)
 {
+    return !block->together && block < net->program.blocks + net->program.backward_block;
+}
+
+// The next strip for a lane that has done `done` of this block, −1: none. Of what is shared out
+// beforehand the last lanes may get less, or nothing.
+static int strip_next(struct run *run, const struct nn_block *block, int lane, int done)
+{
+    const struct nn_net *net = run->net;
     int strips = net->config.micro_batch / block->strip;
-    return block->together ? strips : nn_lane_share(strips, net->lanes);
+    int each = block->together ? strips : nn_lane_share(strips, net->lanes);
+    bool free = is_free(net, block);
+    int next = free ? atomic_fetch_add(&run->next, 1) : lane * each + done;
+    return next < strips && (free || done < each) ? next : -1;
 }
 
 // A lane's part of a block.
 static void block_run(struct run *run, const struct nn_block *block, int lane)
 {
-    const struct nn_net *net = run->net;
-    int each = strips_each(net, block), strips = net->config.micro_batch / block->strip;
-    int first = lane * each, end = first + each < strips ? first + each : strips;
-    for (int s = first; s < end && atomic_load(&run->wrong) == STN_OK; s++) {
-        struct strip strip = {lane, s, block->strip, s == end - 1};
-        enum stn_status status = strip_run(run, block, &strip);
+    enum stn_status status = STN_OK;
+    for (int number, done = 0; (number = strip_next(run, block, lane, done)) >= 0; done++) {
+        struct strip strip = {.lane = lane, .number = number, .samples = block->strip};
+        strip.ends = !is_free(run->net, block) && strip_next(run, block, lane, done + 1) < 0;
         int none = STN_OK;
-        if (status != STN_OK) {
+        if (status == STN_OK && (status = strip_run(run, block, &strip)) != STN_OK) {
             atomic_compare_exchange_strong(&run->wrong, &none, (int)status);
         }
     }
-    if (first >= end) {
-        pass(run, block, lane, block->end);
-    }
+    pass(run, block, lane, block->end); // where nothing fell to this lane too
 }
 
 // The last moment of a block may have gathered; what all lanes did is settled by one.
@@ -278,6 +288,7 @@ static void stage_settle(void *context)
 {
     const struct stage *stage = context;
     block_settle(stage->run, stage->block);
+    atomic_store(&stage->run->next, 0);
 }
 
 // A lane's way through consecutive blocks that lanes run.
