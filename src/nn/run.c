@@ -266,7 +266,8 @@ static void block_settle(struct run *run, const struct nn_block *block)
 {
     const struct nn_net *net = run->net;
     const struct nn_moment *moment = &net->program.moments[block->end - 1];
-    if (moment->act != NN_ACT_FORWARD_GATHER && moment->act != NN_ACT_BACKWARD_GATHER) {
+    if (block->first == block->end ||
+        (moment->act != NN_ACT_FORWARD_GATHER && moment->act != NN_ACT_BACKWARD_GATHER)) {
         return;
     }
     struct strip all = {.samples = net->config.micro_batch};
