@@ -2,6 +2,7 @@
 #include "base/lanes.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -10,9 +11,9 @@
 #include "base/clock.h"
 
 // A core that sleeps loses more than the time to wake up, on a virtual machine above all, so waits of
-// usual length are worth staying awake for; one that somebody else wants is given up after that
-// (docs/decisions/0006, 0019).
-enum { LOOKOUT_NS = 500 * 1000, LOOKS_A_TIME = 32 };
+// usual length are worth staying awake for. One that somebody else wants, and be it the lane that we
+// wait for, is given up at once: offering it then takes longer than BUSY_NS (docs/decisions/0019).
+enum { LOOKOUT_NS = 500 * 1000, BUSY_NS = 20 * 1000, LOOKS_A_TIME = 256 };
 
 // A number that grows, and a place to wait for that.
 struct gate {
@@ -68,17 +69,29 @@ static void relax(void)
 #endif
 }
 
-static void gate_pass(struct gate *gate, unsigned seen)
+// Whether the gate opened while we looked out.
+static bool gate_watch(const struct gate *gate, unsigned seen)
 {
-    int64_t end = base_clock_ns() + LOOKOUT_NS;
+    int64_t now = base_clock_ns(), end = now + LOOKOUT_NS, before;
     do {
         for (int i = 0; i < LOOKS_A_TIME; i++) {
             if (atomic_load(&gate->number) != seen) {
-                return;
+                return true;
             }
             relax();
         }
-    } while (base_clock_ns() < end);
+        before = base_clock_ns();
+        sched_yield();
+        now = base_clock_ns();
+    } while (now < end && now - before < BUSY_NS);
+    return false;
+}
+
+static void gate_pass(struct gate *gate, unsigned seen)
+{
+    if (gate_watch(gate, seen)) {
+        return;
+    }
     pthread_mutex_lock(&gate->lock);
     while (atomic_load(&gate->number) == seen) {
         pthread_cond_wait(&gate->grown, &gate->lock);

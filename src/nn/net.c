@@ -146,9 +146,10 @@ static enum stn_status ops_create(struct nn_net *net, const struct nn_gradient_n
 
 // ---- segments and program -----------------------------------------------------------------------
 
-// What the inputs and outputs of one node may occupy for a strip: the cores' own caches and a part
-// of the one they share with all else that the segment touches, and with other programs. Virtual
-// machines overstate it, hence the limit; where nothing is known, what a small machine has.
+// What the inputs and outputs of one node may occupy for the strips under way: the cores' own caches and
+// a part of the one they share with all else that the segment touches, and with other programs; the
+// same part for every lane, as long as that leaves half. Virtual machines overstate it, hence the
+// limit; where nothing is known, what a small machine has.
 static size_t cache_bytes(const struct nn_net *net)
 {
     if (net->config.cache_bytes > 0) {
@@ -157,7 +158,8 @@ static size_t cache_bytes(const struct nn_net *net)
     long own = sysconf(_SC_LEVEL2_CACHE_SIZE), shared = sysconf(_SC_LEVEL3_CACHE_SIZE);
     size_t bytes = (size_t)(own > 0 ? own : 0) * (size_t)kernel_threads(net->kernel);
     if (shared > 0) {
-        bytes += (size_t)(shared < SHARED_CACHE_MOST ? shared : SHARED_CACHE_MOST) / 8;
+        size_t most = (size_t)(shared < SHARED_CACHE_MOST ? shared : SHARED_CACHE_MOST);
+        bytes += net->lanes < 4 ? (size_t)net->lanes * most / 8 : most / 2;
     }
     return bytes > 0 ? bytes : UNKNOWN_CACHE_BYTES;
 }

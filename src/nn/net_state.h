@@ -85,6 +85,9 @@ struct nn_gradient_need {
 // others' part.
 enum kernel_dx nn_net_dx_mode(const struct nn_node *node, int n, int input,
                               const struct nn_gradient_need *need);
+// The flat arrays and, sorted, the tensors in them.
+STN_MUST_CHECK enum stn_status nn_parameters_create(struct nn_net *net);
+void nn_parameters_destroy(struct nn_net *net);
 // Parameters, gradients and one block for all that a step needs; then every call's pointers.
 STN_MUST_CHECK enum stn_status nn_net_memory_create(struct nn_net *net,
                                                     const struct nn_gradient_need *need);

@@ -48,7 +48,7 @@ class ClusterTest(NodesTest):
         self.assertEqual(processes_with(str(self.folder)), [])
 
     def test_split_does_not_matter(self):
-        self.succeed("train", *SMALL, "--micro-batch", "4", "--epochs", "1", "--out", "one")
+        self.succeed("train", *SMALL, "--micro-batch", "4", "--threads", "1", "--epochs", "1", "--out", "one")
         self.succeed("train", *SMALL, *EMULATE, "--micro-batch", "4", "--epochs", "1", "--split", "2,1,1",
                      "--out", "three")
         one, three = (tensors(self.folder / name / "last.safetensors") for name in ("one", "three"))
