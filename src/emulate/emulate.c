@@ -13,18 +13,18 @@
 #include "base/cpu.h"
 #include "emulate/group.h"
 #include "emulate/membership.h"
+#include "emulate/quota.h"
 
 static const double cpus_min = 0.001; // 1 ms of the longest period the kernel knows, 1 s
 
 struct emulate {
     struct emulate_group group;
-    double *cpus; // [count], in rank order; 0: not confined
+    double *cpus; // of emulate_shares
     int count;
 };
 
-static enum stn_status check_shares(const struct cluster *cluster)
+static enum stn_status check_shares(const struct cluster *cluster, struct base_cpu_share machine)
 {
-    struct base_cpu_share machine = base_cpu_share();
     double limit = machine.affinity, sum = 0;
     if (machine.quota > 0 && machine.quota < limit) {
         limit = machine.quota;
@@ -55,7 +55,8 @@ static enum stn_status check_shares(const struct cluster *cluster)
 enum stn_status emulate_create(const struct cluster *cluster, struct emulate **out)
 {
     *out = NULL;
-    enum stn_status status = check_shares(cluster);
+    const struct base_cpu_share machine = base_cpu_share();
+    enum stn_status status = check_shares(cluster, machine);
     if (status != STN_OK) {
         return status;
     }
@@ -71,7 +72,9 @@ enum stn_status emulate_create(const struct cluster *cluster, struct emulate **o
     }
     emulate->cpus = cpus;
     emulate->count = cluster->count;
-    emulate_group_make("", cluster, &emulate->group);
+    const struct emulate_shares shares = {
+        cpus, cluster->count, emulate_shares_fit(cpus, cluster->count, machine.affinity)};
+    emulate_group_make("", &shares, &emulate->group);
     *out = emulate;
     return STN_OK;
 }

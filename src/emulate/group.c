@@ -16,22 +16,13 @@
 
 #include "base/cgroup.h"
 #include "base/clock.h"
+#include "emulate/quota.h"
 
-// The kernel's own period, 100 ms, would let a node of 0.25 CPUs compute for 25 ms and stand still for 75, as long as a
-// whole step of a small network: its speed would be all or nothing. Quotas below 1 ms are refused by the kernel, so shares
-// below 0.05 get a longer period instead.
-static const double period_us = 20000, quota_us_min = 1000;
 // To the scheduler a group is one process, however many nodes are in it: beside other programs it would get a fraction of
 // its quota. So each CPU of a share weighs as much as ten processes; more than its quota it cannot take anyway.
 static const double processes_per_cpu = 10, v1_process = 1024, v2_process = 100;
 static const char prefix[] = "stannis.";
 static const int64_t removal_ns_max = 5000000000;
-
-struct emulate_quota emulate_quota_of(double cpus)
-{
-    double period = fmax(period_us, quota_us_min / cpus);
-    return (struct emulate_quota){.quota_us = llround(cpus * period), .period_us = llround(period)};
-}
 
 // ---- files ----------------------------------------------------------------------------------------------
 
@@ -175,32 +166,43 @@ static void set_weight(enum emulate_method method, const char *dir, double cpus)
     }
 }
 
-static bool make_node(enum emulate_method method, const char *dir, int rank, double cpus)
+// Kernels before 5.14 know no burst, and do without.
+static bool set_quota(enum emulate_method method, const char *dir, struct emulate_quota quota)
 {
-    char name[16], path[PATH_MAX], text[64];
-    struct emulate_quota quota = emulate_quota_of(cpus);
+    char text[64];
+    if (method == EMULATE_CGROUP_V1) {
+        bool ok = write_number(dir, "cpu.cfs_period_us", quota.period_us) &&
+                  write_number(dir, "cpu.cfs_quota_us", quota.quota_us);
+        write_number(dir, "cpu.cfs_burst_us", quota.burst_us);
+        return ok;
+    }
+    snprintf(text, sizeof(text), "%" PRId64 " %" PRId64, quota.quota_us, quota.period_us);
+    bool ok = write_text(dir, "cpu.max", text);
+    write_number(dir, "cpu.max.burst", quota.burst_us);
+    return ok;
+}
+
+static bool make_node(enum emulate_method method, const char *dir, int rank, double cpus, bool fits)
+{
+    char name[16], path[PATH_MAX];
     snprintf(name, sizeof(name), "%d", rank);
     if (!join(path, sizeof(path), dir, name) || mkdir(path, 0755) != 0) {
         return false;
     }
     set_weight(method, path, cpus);
-    if (method == EMULATE_CGROUP_V1) {
-        return write_number(path, "cpu.cfs_period_us", quota.period_us) &&
-               write_number(path, "cpu.cfs_quota_us", quota.quota_us);
-    }
-    snprintf(text, sizeof(text), "%" PRId64 " %" PRId64, quota.quota_us, quota.period_us);
-    return write_text(path, "cpu.max", text);
+    return set_quota(method, path, emulate_quota_of(cpus, fits));
 }
 
-static bool make_nodes(enum emulate_method method, const char *dir, const struct cluster *cluster)
+static bool make_nodes(enum emulate_method method, const char *dir,
+                       const struct emulate_shares *shares)
 {
     if (method == EMULATE_CGROUP_V2 && !write_text(dir, "cgroup.subtree_control", "+cpu")) {
         return false;
     }
     double sum = 0;
-    for (int i = 0; i < cluster->count; i++) {
-        double cpus = cluster->nodes[i].cpus;
-        if (cpus > 0 && !make_node(method, dir, i, cpus)) {
+    for (int i = 0; i < shares->count; i++) {
+        double cpus = shares->cpus[i];
+        if (cpus > 0 && !make_node(method, dir, i, cpus, shares->fit)) {
             return false;
         }
         sum += cpus;
@@ -211,7 +213,7 @@ static bool make_nodes(enum emulate_method method, const char *dir, const struct
 
 // Whoever moves a process must be allowed to write to the group above both its old and its new place.
 static bool make_below(enum emulate_method method, const char *parent,
-                       const struct cluster *cluster, struct emulate_group *out)
+                       const struct emulate_shares *shares, struct emulate_group *out)
 {
     char path[PATH_MAX], name[64];
     if (!join(path, sizeof(path), parent, "cgroup.procs") || access(path, W_OK) != 0) {
@@ -222,7 +224,7 @@ static bool make_below(enum emulate_method method, const char *parent,
     if (!join(out->dir, sizeof(out->dir), parent, name) || mkdir(out->dir, 0755) != 0) {
         return false;
     }
-    if (!make_nodes(method, out->dir, cluster)) {
+    if (!make_nodes(method, out->dir, shares)) {
         emulate_group_remove(out->dir);
         return false;
     }
@@ -232,11 +234,11 @@ static bool make_below(enum emulate_method method, const char *parent,
 
 // A v2 group other than the root cannot hold processes and share out its CPUs at once, so our own will often not do; then a
 // group above, as far up as this user may write, takes the nodes.
-static bool make_v2(char *dir, size_t top, const struct cluster *cluster, struct emulate_group *out)
+static bool make_v2(char *dir, size_t top, const struct emulate_shares *shares, struct emulate_group *out)
 {
     for (;;) {
         if (write_text(dir, "cgroup.subtree_control", "+cpu") &&
-            make_below(EMULATE_CGROUP_V2, dir, cluster, out)) {
+            make_below(EMULATE_CGROUP_V2, dir, shares, out)) {
             return true;
         }
         char *slash = strrchr(dir, '/');
@@ -247,15 +249,15 @@ static bool make_v2(char *dir, size_t top, const struct cluster *cluster, struct
     }
 }
 
-void emulate_group_make(const char *root, const struct cluster *cluster, struct emulate_group *out)
+void emulate_group_make(const char *root, const struct emulate_shares *shares, struct emulate_group *out)
 {
     char dir[PATH_MAX];
     size_t top;
     if (base_cgroup_find(root, "cpu", dir, sizeof(dir), &top) &&
-        make_below(EMULATE_CGROUP_V1, dir, cluster, out)) {
+        make_below(EMULATE_CGROUP_V1, dir, shares, out)) {
         return;
     }
-    if (base_cgroup_find(root, "", dir, sizeof(dir), &top) && make_v2(dir, top, cluster, out)) {
+    if (base_cgroup_find(root, "", dir, sizeof(dir), &top) && make_v2(dir, top, shares, out)) {
         return;
     }
     *out = (struct emulate_group){.method = EMULATE_PACING};

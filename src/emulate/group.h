@@ -15,18 +15,21 @@ struct emulate_group {
     char dir[PATH_MAX];
 };
 
+struct emulate_shares {
+    const double *cpus; // [count], in rank order; 0: not confined
+    int count;
+    bool fit; // emulate_shares_fit
+};
+
 // Makes groups with quotas for the nodes that have a share, in the first place that allows it: the v1 tree of the cpu
 // controller, the v2 tree. `root` as in base_cgroup_find. Groups of launchers that are gone are removed on the way.
-void emulate_group_make(const char *root, const struct cluster *cluster, struct emulate_group *out);
+void emulate_group_make(const char *root, const struct emulate_shares *shares,
+                        struct emulate_group *out);
 // Kills what runs in them, and removes them. False: they are still there.
 bool emulate_group_remove(const char *dir);
 // False, and errno, when the kernel refuses.
 bool emulate_group_enter(const char *dir, int rank, int pid);
 
-struct emulate_quota {
-    int64_t quota_us, period_us;
-};
-struct emulate_quota emulate_quota_of(double cpus);
 // Field 22 of /proc/PID/stat; 0: there is no such process.
 uint64_t emulate_start_time(int pid);
 

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/atomic_file.h"
 #include "base/cpu.h"
 #include "report/change.h"
 #include "report/json.h"
@@ -167,41 +168,33 @@ static int write_all(int fd, const char *bytes, size_t length)
     return 0;
 }
 
-static int write_in_place(const char *path, const char *bytes, size_t length)
+// What is no file, /dev/stdout or a pipe, cannot be replaced.
+static enum stn_status write_in_place(const char *path, const char *bytes, size_t length)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0) {
-        return errno;
+        return fail_write(path, errno);
     }
     int error = write_all(fd, bytes, length);
-    return close(fd) != 0 && !error ? errno : error;
-}
-
-static int write_replacing(const char *path, const char *bytes, size_t length)
-{
-    char temporary[PATH_MAX];
-    int used = snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path);
-    if (used < 0 || (size_t)used >= sizeof(temporary)) {
-        return ENAMETOOLONG;
-    }
-    int fd = mkostemp(temporary, O_CLOEXEC);
-    if (fd < 0) {
-        return errno;
-    }
-    int error = write_all(fd, bytes, length);
-    if (!error && (fchmod(fd, 0644) != 0 || fsync(fd) != 0)) {
-        error = errno;
-    }
     if (close(fd) != 0 && !error) {
         error = errno;
     }
-    if (!error && rename(temporary, path) != 0) {
-        error = errno;
+    return error ? fail_write(path, error) : STN_OK;
+}
+
+static enum stn_status write_replacing(const char *path, const char *bytes, size_t length)
+{
+    struct atomic_file file;
+    enum stn_status status = atomic_file_open(path, &file);
+    if (status) {
+        return status;
     }
-    if (error) {
-        unlink(temporary);
+    status = atomic_file_write(&file, bytes, length);
+    if (status) {
+        atomic_file_abort(&file);
+        return status;
     }
-    return error;
+    return atomic_file_commit(&file);
 }
 
 static bool is_special(const char *path)
@@ -239,10 +232,10 @@ enum stn_status report_write(const struct report *report, const char *path, enum
     }
     size_t length = strlen(json);
     json[length] = '\n'; // in the place of the terminator: a text file ends with a newline
-    int error = is_special(path) ? write_in_place(path, json, length + 1)
-                                 : write_replacing(path, json, length + 1);
+    enum stn_status status = is_special(path) ? write_in_place(path, json, length + 1)
+                                              : write_replacing(path, json, length + 1);
     free(json);
-    return error ? fail_write(path, error) : STN_OK;
+    return status;
 }
 
 // ---- lifetime -------------------------------------------------------------------------------------------

@@ -212,12 +212,28 @@ static enum stn_status measure(struct trainer *t, const struct tune_config *conf
     return status ? status : gather_profiles(t);
 }
 
+// What no speeds could make feasible is refused before anything is measured.
+static enum stn_status check_feasible(struct trainer *t)
+{
+    const struct train_subject subject = trainer_subject(t);
+    struct train_splits splits = {0};
+    int batch;
+    train_profile_guess(&t->profile);
+    enum stn_status status = train_plan_split(&subject, &t->profile, &batch, &splits);
+    train_splits_fini(&splits);
+    return status;
+}
+
 enum stn_status trainer_tune(struct trainer *t, const struct stn_train_observer *observer)
 {
-    struct probe probe;
+    struct probe probe = {0};
     double begin = base_clock_seconds();
     comm_set_phase(t->nodes.comm, t->meta.progress.step, "being measured");
-    enum stn_status status = train_nodes_agree(&t->nodes, probe_open(t, &probe));
+    enum stn_status status = check_feasible(t);
+    if (!status) {
+        status = probe_open(t, &probe);
+    }
+    status = train_nodes_agree(&t->nodes, status);
     if (!status) {
         const struct tune_probe steps = {.context = &probe,
                                          .alone = step_alone,

@@ -13,9 +13,11 @@
 
 #include "cmocka_all.h"
 #include "emulate/membership.h"
+#include "emulate/quota.h"
 
 static char root[] = "/tmp/stannis-emulate-XXXXXX";
-static struct cluster cluster;
+static const double cpus[] = {1.5, 0.25, 0.01};
+static const struct emulate_shares shares = {cpus, 3, .fit = true};
 
 static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *walk)
 {
@@ -27,15 +29,12 @@ static int make_tree(void **state)
 {
     (void)state;
     strcpy(root + sizeof(root) - 7, "XXXXXX");
-    return mkdtemp(root) && cluster_parse_emulate("host=1.5,csd=0.25,tiny=0.01", &cluster) == STN_OK
-               ? 0
-               : -1;
+    return mkdtemp(root) ? 0 : -1;
 }
 
 static int remove_tree(void **state)
 {
     (void)state;
-    cluster_fini(&cluster);
     return nftw(root, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -91,7 +90,7 @@ static void v1_groups_are_below_our_own(void **state)
     put("proc/self/mountinfo", V1_MOUNT);
     put("proc/self/cgroup", "3:cpu,cpuacct:/job\n0::/\n");
     put("sys/fs/cgroup/cpu/job/cgroup.procs", "");
-    emulate_group_make(root, &cluster, &group);
+    emulate_group_make(root, &shares, &group);
     assert_int_equal(group.method, EMULATE_CGROUP_V1);
     assert_dir(&group, "sys/fs/cgroup/cpu/job");
     assert_file(group.dir, "0/cpu.cfs_quota_us", "30000");
@@ -99,11 +98,46 @@ static void v1_groups_are_below_our_own(void **state)
     assert_file(group.dir, "1/cpu.cfs_quota_us", "5000");
     assert_file(group.dir, "2/cpu.cfs_quota_us", "1000");
     assert_file(group.dir, "2/cpu.cfs_period_us", "100000");
+    assert_file(group.dir, "0/cpu.cfs_burst_us", "0");
     assert_file(group.dir, "cpu.shares", "18022"); // 1.76 CPUs, each as ten processes
     assert_file(group.dir, "1/cpu.shares", "2560");
     assert_true(emulate_group_enter(group.dir, 1, 4711));
     assert_file(group.dir, "1/cgroup.procs", "4711");
     assert_false(emulate_group_enter(group.dir, 3, 4711));
+}
+
+static void shares_that_do_not_fit_the_cores_get_longer_periods(void **state)
+{
+    (void)state;
+    static const double thirds[] = {0.6, 0.6, 0.6};
+    const struct emulate_shares tight = {thirds, 3, emulate_shares_fit(thirds, 3, 2)};
+    struct emulate_group group;
+    put("proc/self/mountinfo", V1_MOUNT V2_MOUNT);
+    put("proc/self/cgroup", "3:cpu,cpuacct:/job\n0::/\n");
+    put("sys/fs/cgroup/cpu/job/cgroup.procs", "");
+    emulate_group_make(root, &tight, &group);
+    assert_file(group.dir, "2/cpu.cfs_quota_us", "30000");
+    assert_file(group.dir, "2/cpu.cfs_period_us", "50000");
+    assert_file(group.dir, "2/cpu.cfs_burst_us", "3000");
+    put("proc/self/cgroup", "0::/\n");
+    put("sys/fs/cgroup/cgroup.procs", "");
+    emulate_group_make(root, &tight, &group);
+    assert_file(group.dir, "2/cpu.max", "30000 50000");
+    assert_file(group.dir, "2/cpu.max.burst", "3000");
+}
+
+static void shares_fit_when_cores_can_be_dealt_out(void **state)
+{
+    (void)state;
+    assert_true(emulate_shares_fit((const double[]){1.0, 0.25, 0.25, 0.25}, 4, 2));
+    assert_true(emulate_shares_fit((const double[]){0.2, 0.5, 0.9}, 3, 2));
+    assert_true(emulate_shares_fit((const double[]){0.1, 0.2, 0.3, 0.4, 0.5, 0.5}, 6, 2));
+    assert_true(emulate_shares_fit((const double[]){2.0, 1.5, 0.5}, 3, 4));
+    assert_true(emulate_shares_fit((const double[]){0.0, 0.0}, 2, 1)); // nobody is confined
+    assert_true(emulate_shares_fit(NULL, 0, 1));
+    assert_false(emulate_shares_fit((const double[]){0.6, 0.6, 0.6}, 3, 2));
+    assert_false(emulate_shares_fit((const double[]){2.6, 1.6, 1.6}, 3, 5));
+    assert_false(emulate_shares_fit((const double[]){3.0}, 1, 2));
 }
 
 static void v2_groups_are_below_our_own_where_it_may_share_out(void **state)
@@ -113,7 +147,7 @@ static void v2_groups_are_below_our_own_where_it_may_share_out(void **state)
     put("proc/self/mountinfo", V2_MOUNT);
     put("proc/self/cgroup", "0::/\n");
     put("sys/fs/cgroup/cgroup.procs", "");
-    emulate_group_make(root, &cluster, &group);
+    emulate_group_make(root, &shares, &group);
     assert_int_equal(group.method, EMULATE_CGROUP_V2);
     assert_dir(&group, "sys/fs/cgroup");
     assert_file(root, "sys/fs/cgroup/cgroup.subtree_control", "+cpu");
@@ -134,7 +168,7 @@ static void v2_groups_are_beside_our_own_where_it_may_not(void **state)
     put("sys/fs/cgroup/user/shell.scope/cgroup.procs", "");
     // A folder of that name cannot be written to: what the kernel says of a group that has processes.
     at("sys/fs/cgroup/user/shell.scope/cgroup.subtree_control/x");
-    emulate_group_make(root, &cluster, &group);
+    emulate_group_make(root, &shares, &group);
     assert_int_equal(group.method, EMULATE_CGROUP_V2);
     assert_dir(&group, "sys/fs/cgroup/user");
 }
@@ -143,13 +177,13 @@ static void without_a_place_there_is_pacing(void **state)
 {
     (void)state;
     struct emulate_group group;
-    emulate_group_make(root, &cluster, &group);
+    emulate_group_make(root, &shares, &group);
     assert_int_equal(group.method, EMULATE_PACING);
     // Ours, but nobody may be moved.
     put("proc/self/mountinfo", V1_MOUNT V2_MOUNT);
     put("proc/self/cgroup", "3:cpu:/\n0::/\n");
     at("sys/fs/cgroup/cpu/x");
-    emulate_group_make(root, &cluster, &group);
+    emulate_group_make(root, &shares, &group);
     assert_int_equal(group.method, EMULATE_PACING);
     assert_string_equal(group.dir, "");
 }
@@ -176,7 +210,7 @@ static void groups_of_the_dead_are_swept(void **state)
     assert_int_equal(mkdir(at("sys/fs/cgroup/cpu/stannis.999999999.7"), 0755), 0);
     assert_int_equal(mkdir(at("sys/fs/cgroup/cpu/stannis.999999999.7/0"), 0755), 0);
     assert_int_equal(mkdir(at("sys/fs/cgroup/cpu/stannis.x"), 0755), 0);
-    emulate_group_make(root, &cluster, &group);
+    emulate_group_make(root, &shares, &group);
     assert_int_equal(group.method, EMULATE_CGROUP_V1);
     assert_true(exists(living));
     assert_false(exists(reused));
@@ -225,6 +259,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(v1_groups_are_below_our_own, make_tree, remove_tree),
+        cmocka_unit_test_setup_teardown(shares_that_do_not_fit_the_cores_get_longer_periods,
+                                        make_tree, remove_tree),
+        cmocka_unit_test(shares_fit_when_cores_can_be_dealt_out),
         cmocka_unit_test_setup_teardown(v2_groups_are_below_our_own_where_it_may_share_out,
                                         make_tree, remove_tree),
         cmocka_unit_test_setup_teardown(v2_groups_are_beside_our_own_where_it_may_not, make_tree,
