@@ -17,12 +17,15 @@ const struct tune_config tune_defaults = {
             .outliers = 0.25,
             .samples_least = 3,
             .samples_most = 24},
-    .sample_s = 0.4, // twenty periods of an emulated share: the last one is all or nothing
+    .sample_s = 0.4, // eight periods of an emulated share at least: the last one is all or nothing
     .budget_s = 3.0,
     .retries = 1,
 };
 
 static const double round_share = 1.0 / 6.0, round_most_s = 10.0; // of the budget at least
+// Who waited may have a full CPU quota, and computes without a pause until it is used up. Periods of quotas
+// are 100 ms by default (containers), emulated ones shorter.
+static const double settling_s = 0.1;
 // Measuring that is disturbed gets so many times the time that it should take, and then a second chance.
 static const double patience = 3.0;
 
@@ -54,7 +57,7 @@ struct tuner {
     double spent_s;   // since the last beginning
     struct plan_fit fit, best;
     int retries;
-    double longest_s;
+    double shortest_s, longest_s; // a step of one micro-batch, a sample
     bool ready, done; // warm, and its options chosen; its line is as good as it gets
 };
 
@@ -109,6 +112,7 @@ static enum stn_status get_ready(struct tuner *tuner)
     double mean_s = fmax(config->sample_s, each_s * (1 + options->top) / 2.0);
     options->samples_most =
         clamp(4.0 * config->budget_s / mean_s, 4 * options->samples_least, options->samples_most);
+    tuner->shortest_s = each_s;
     tuner->longest_s = fmax(config->sample_s, each_s * options->top);
     tuner->ready = true;
     plan_fit_samples(NULL, 0, options, &tuner->fit);
@@ -154,6 +158,20 @@ static void sample_note(struct tuner *tuner, struct plan_sample sample, double s
     }
 }
 
+// Steps that do not count, unless a single one is so long that a quota hardly shows in it.
+static enum stn_status settle(const struct tuner *tuner)
+{
+    const struct tune_probe *probe = tuner->config->probe;
+    enum stn_status status = STN_OK;
+    double sum = 0.0;
+    while (!status && tuner->shortest_s < settling_s && sum < settling_s) {
+        struct tune_step step = {0};
+        status = probe->alone(probe->context, 1, &step);
+        sum += step.wall_s;
+    }
+    return status;
+}
+
 // This node's part of a round. Done, it still computes: the others measure a machine as busy as it
 // will be.
 static enum stn_status take_part(struct tuner *tuner, double round_s)
@@ -161,9 +179,9 @@ static enum stn_status take_part(struct tuner *tuner, double round_s)
     if (!tuner->ready) {
         return get_ready(tuner);
     }
-    enum stn_status status = STN_OK;
-    double spent = 0.0, last;
-    do {
+    enum stn_status status = settle(tuner);
+    double spent = 0.0, last = 0.0;
+    while (!status && (spent == 0.0 || spent + 0.5 * last < round_s)) {
         double seconds = 0.0, before = spent;
         int micro_batches = tuner->done ? tuner->options.top : tuner->fit.next;
         status = sample_take(tuner, micro_batches, &seconds, &spent);
@@ -171,7 +189,7 @@ static enum stn_status take_part(struct tuner *tuner, double round_s)
         if (!status && !tuner->done) {
             sample_note(tuner, (struct plan_sample){micro_batches, seconds}, last);
         }
-    } while (!status && spent + 0.5 * last < round_s);
+    }
     return status;
 }
 
