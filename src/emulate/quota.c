@@ -9,7 +9,7 @@
 // where shares do not fit the cores the scheduler, whose clock ticks every 4 ms, loses 5 % of a short one: these get longer
 // ones, and may keep a little (docs/decisions/0020). Quotas below 1 ms are refused by the kernel, so shares below 0.05
 // get a longer period too.
-static const double short_period_us = 20000, long_period_us = 50000, quota_us_min = 1000;
+static const double short_period_us = 20000, long_period_us = 40000, quota_us_min = 1000;
 static const double burst_share = 0.1;
 static const double rounding = 1e-9; // shares are decimals
 

@@ -154,8 +154,15 @@ static void outliers_learn(struct hypertune_detect *d, bool was_outlier)
     d->outliers += ((was_outlier ? 1.0 : 0.0) - d->outliers) / outliers_memory;
 }
 
+static bool is_between(double value, double a, double b)
+{
+    return fmin(a, b) <= value && value <= fmax(a, b);
+}
+
 // The new level is the mean of the latest samples that agree: the step in which the change came is
-// a mixture of both. The middle of three is the measure where there are three, so no outlier is.
+// a mixture of both. Of two samples the first may be one even where noise lets them agree: then the
+// second alone is the level, as sure as both. The middle of three is the measure where there are
+// three, so no outlier is.
 static int level_find(const struct hypertune_detect *d, const struct hypertune_evidence *evidence,
                       double noise, double *level)
 {
@@ -171,7 +178,8 @@ static int level_find(const struct hypertune_detect *d, const struct hypertune_e
             count++;
         }
     }
-    *level = sum / count;
+    bool mixed = row == 2 && is_between(sample_ago(d, 1), d->level, sample_ago(d, 0));
+    *level = mixed ? sample_ago(d, 0) : sum / count;
     return count;
 }
 
@@ -183,11 +191,6 @@ static void level_change(struct hypertune_detect *d, double level, double weight
     d->weight = weight;
     d->changed = d->samples;
     d->slower = d->faster = (struct hypertune_evidence){0};
-}
-
-static bool is_between(double value, double a, double b)
-{
-    return fmin(a, b) <= value && value <= fmax(a, b);
 }
 
 // Back where it was before the last change, if that is what the new samples say, or if they say

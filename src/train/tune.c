@@ -17,7 +17,7 @@ const struct tune_config tune_defaults = {
             .outliers = 0.25,
             .samples_least = 3,
             .samples_most = 24},
-    .sample_s = 0.4, // eight periods of an emulated share at least: the last one is all or nothing
+    .sample_s = 0.4, // ten periods of an emulated share at least: the last one is all or nothing
     .budget_s = 3.0,
     .retries = 1,
 };

@@ -116,14 +116,14 @@ static void shares_that_do_not_fit_the_cores_get_longer_periods(void **state)
     put("proc/self/cgroup", "3:cpu,cpuacct:/job\n0::/\n");
     put("sys/fs/cgroup/cpu/job/cgroup.procs", "");
     emulate_group_make(root, &tight, &group);
-    assert_file(group.dir, "2/cpu.cfs_quota_us", "30000");
-    assert_file(group.dir, "2/cpu.cfs_period_us", "50000");
-    assert_file(group.dir, "2/cpu.cfs_burst_us", "3000");
+    assert_file(group.dir, "2/cpu.cfs_quota_us", "24000");
+    assert_file(group.dir, "2/cpu.cfs_period_us", "40000");
+    assert_file(group.dir, "2/cpu.cfs_burst_us", "2400");
     put("proc/self/cgroup", "0::/\n");
     put("sys/fs/cgroup/cgroup.procs", "");
     emulate_group_make(root, &tight, &group);
-    assert_file(group.dir, "2/cpu.max", "30000 50000");
-    assert_file(group.dir, "2/cpu.max.burst", "3000");
+    assert_file(group.dir, "2/cpu.max", "24000 40000");
+    assert_file(group.dir, "2/cpu.max.burst", "2400");
 }
 
 static void shares_fit_when_cores_can_be_dealt_out(void **state)

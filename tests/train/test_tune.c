@@ -22,6 +22,7 @@ struct made_up {
     // Half of the steps [from, until), by chance, take `slower` times as long.
     int from, until;
     double slower;
+    double quota_s; // after a wait it computes so long at twice its speed
     int fails_at, stops_at; // 0: never
 };
 
@@ -31,6 +32,7 @@ struct node {
     struct train_nodes nodes;
     struct base_random random;
     int rank, calls, steps; // of the latter those with the others
+    double quota_s;         // left of it
     const int *split;       // NULL: lines only
     struct train_node_profile own;
     struct plan_reduction reduction;
@@ -58,6 +60,8 @@ static enum stn_status alone(void *context, int micro_batches, struct tune_step 
         return stn_fail(STN_ERR_IO, "a file is gone");
     }
     double seconds = time_of(node, micro_batches);
+    seconds *= node->quota_s > 0.0 ? 0.5 : 1.0;
+    node->quota_s -= seconds;
     *out = (struct tune_step){
         .compute_s = seconds, .update_s = node->all[node->rank].fixed_s, .wall_s = seconds};
     return STN_OK;
@@ -93,10 +97,12 @@ static enum stn_status exchange(void *context, double *seconds)
     return STN_OK;
 }
 
+// Asked at the end of every round: nodes then wait for each other.
 static bool stop(void *context)
 {
-    const struct node *node = context;
+    struct node *node = context;
     int at = node->all[node->rank].stops_at;
+    node->quota_s = node->all[node->rank].quota_s;
     return at > 0 && node->calls >= at;
 }
 
@@ -162,6 +168,21 @@ static void nodes_are_measured(void **state)
         assert_string_equal(nodes[i].own.doubt, "");
         assert_true(nodes[i].own.samples >= 3);
         assert_line(&nodes[i], 0.03);
+    }
+}
+
+// A node that waited has its quota left; a speed that it cannot hold is not its speed.
+static void what_a_full_quota_gives_does_not_count(void **state)
+{
+    (void)state;
+    const struct made_up all[NODES] = {{.each_s = 0.01, .noise = 0.01, .quota_s = 0.06},
+                                       {.each_s = 0.04, .noise = 0.01, .quota_s = 0.06},
+                                       {.each_s = 0.02, .noise = 0.01}};
+    struct node nodes[NODES];
+    tune(all, NULL, nodes);
+    for (int i = 0; i < NODES; i++) {
+        assert_string_equal(nodes[i].own.doubt, "");
+        assert_line(&nodes[i], 0.02);
     }
 }
 
@@ -302,6 +323,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_are_measured),
+        cmocka_unit_test(what_a_full_quota_gives_does_not_count),
         cmocka_unit_test(a_disturbance_does_not_poison),
         cmocka_unit_test(lasting_noise_is_said),
         cmocka_unit_test(the_exchange_is_part_of_the_model),
