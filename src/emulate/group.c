@@ -21,7 +21,8 @@
 // To the scheduler a group is one process, however many nodes are in it: beside other programs it would get a fraction of
 // its quota. So each CPU of a share weighs as much as ten processes; more than its quota it cannot take anyway.
 static const double processes_per_cpu = 10, v1_process = 1024, v2_process = 100;
-static const char prefix[] = "stannis.";
+static const double load_weight = 100;  // processes: it has what it may before the node
+static const char prefix[] = "stannis.", load_name[] = "load";
 static const int64_t removal_ns_max = 5000000000;
 
 // ---- files ----------------------------------------------------------------------------------------------
@@ -111,6 +112,15 @@ static bool remove_one(const char *dir, int64_t deadline_ns)
     }
 }
 
+static void remove_node(const char *dir, int64_t deadline_ns)
+{
+    char load[PATH_MAX];
+    if (join(load, sizeof(load), dir, load_name)) {
+        remove_one(load, deadline_ns);
+    }
+    remove_one(dir, deadline_ns);
+}
+
 static bool is_number(const char *name)
 {
     return *name && name[strspn(name, "0123456789")] == '\0';
@@ -124,7 +134,7 @@ bool emulate_group_remove(const char *dir)
     while (folder && (entry = readdir(folder))) {
         char path[PATH_MAX];
         if (is_number(entry->d_name) && join(path, sizeof(path), dir, entry->d_name)) {
-            remove_one(path, deadline_ns);
+            remove_node(path, deadline_ns);
         }
     }
     if (folder) {
@@ -268,4 +278,45 @@ bool emulate_group_enter(const char *dir, int rank, int pid)
     char name[16], path[PATH_MAX];
     snprintf(name, sizeof(name), "%d", rank);
     return join(path, sizeof(path), dir, name) && write_number(path, "cgroup.procs", pid);
+}
+
+// ---- other programs of a node -----------------------------------------------------------------------------
+
+static bool read_number(const char *dir, const char *file, int64_t *out)
+{
+    char path[PATH_MAX];
+    FILE *f = join(path, sizeof(path), dir, file) ? fopen(path, "re") : NULL;
+    bool ok = f && fscanf(f, "%" SCNd64, out) == 1;
+    if (f) {
+        fclose(f);
+    }
+    return ok;
+}
+
+static bool load_dir(char *path, size_t size, const char *dir, int rank)
+{
+    int length = snprintf(path, size, "%s/%d/%s", dir, rank, load_name);
+    return length > 0 && (size_t)length < size;
+}
+
+bool emulate_group_set_load(const char *dir, int rank, double part)
+{
+    char node[PATH_MAX], load[PATH_MAX], name[16];
+    int64_t period_us, quota_us;
+    snprintf(name, sizeof(name), "%d", rank);
+    if (!join(node, sizeof(node), dir, name) || !load_dir(load, sizeof(load), dir, rank) ||
+        !read_number(node, "cpu.cfs_period_us", &period_us) ||
+        !read_number(node, "cpu.cfs_quota_us", &quota_us) ||
+        (mkdir(load, 0755) != 0 && errno != EEXIST)) {
+        return false;
+    }
+    write_number(load, "cpu.shares", llround(load_weight * v1_process));
+    return write_number(load, "cpu.cfs_period_us", period_us) &&
+           write_number(load, "cpu.cfs_quota_us", llround(part * (double)quota_us));
+}
+
+bool emulate_group_enter_load(const char *dir, int rank, int pid)
+{
+    char load[PATH_MAX];
+    return load_dir(load, sizeof(load), dir, rank) && write_number(load, "cgroup.procs", pid);
 }

@@ -30,6 +30,11 @@ bool emulate_group_remove(const char *dir);
 // False, and errno, when the kernel refuses.
 bool emulate_group_enter(const char *dir, int rank, int pid);
 
+// A group within that of node `rank` for other programs, which get this part of the node's share before the node does, and
+// no more. Made when it is first wanted. False: not here (v2 groups with processes have none below them).
+bool emulate_group_set_load(const char *dir, int rank, double part);
+bool emulate_group_enter_load(const char *dir, int rank, int pid);
+
 // Field 22 of /proc/PID/stat; 0: there is no such process.
 uint64_t emulate_start_time(int pid);
 
