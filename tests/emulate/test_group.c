@@ -126,6 +126,28 @@ static void shares_that_do_not_fit_the_cores_get_longer_periods(void **state)
     assert_file(group.dir, "2/cpu.max.burst", "2400");
 }
 
+static void programs_that_interfere_have_their_part(void **state)
+{
+    (void)state;
+    struct emulate_group group;
+    char other[PATH_MAX + 8];
+    put("proc/self/mountinfo", V1_MOUNT);
+    put("proc/self/cgroup", "3:cpu,cpuacct:/job\n0::/\n");
+    put("sys/fs/cgroup/cpu/job/cgroup.procs", "");
+    emulate_group_make(root, &shares, &group);
+    assert_false(emulate_group_enter_load(group.dir, 1, 4711)); // not made yet
+    assert_true(emulate_group_set_load(group.dir, 1, 0.75));
+    assert_file(group.dir, "1/load/cpu.cfs_quota_us", "3750"); // of 5000
+    assert_file(group.dir, "1/load/cpu.cfs_period_us", "20000");
+    assert_true(emulate_group_set_load(group.dir, 1, 0.5)); // one of them has ended
+    assert_file(group.dir, "1/load/cpu.cfs_quota_us", "2500");
+    assert_true(emulate_group_enter_load(group.dir, 1, 4711));
+    assert_file(group.dir, "1/load/cgroup.procs", "4711");
+    assert_false(emulate_group_set_load(group.dir, 7, 0.5)); // there is no such node
+    snprintf(other, sizeof(other), "%s/7", group.dir);
+    assert_int_equal(access(other, F_OK), -1);
+}
+
 static void shares_fit_when_cores_can_be_dealt_out(void **state)
 {
     (void)state;
@@ -261,6 +283,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(v1_groups_are_below_our_own, make_tree, remove_tree),
         cmocka_unit_test_setup_teardown(shares_that_do_not_fit_the_cores_get_longer_periods,
                                         make_tree, remove_tree),
+        cmocka_unit_test_setup_teardown(programs_that_interfere_have_their_part, make_tree,
+                                        remove_tree),
         cmocka_unit_test(shares_fit_when_cores_can_be_dealt_out),
         cmocka_unit_test_setup_teardown(v2_groups_are_below_our_own_where_it_may_share_out,
                                         make_tree, remove_tree),
