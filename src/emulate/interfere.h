@@ -4,8 +4,8 @@
 // end with it, also when it is killed.
 //
 // K loads beside T computing threads take K/(K+T) of a confined share: with one thread busy*1 takes a half, busy*3
-// three quarters (docs/decisions/0020 says how exactly). A node that paces itself has no walls around its share: there, and on nodes that are not confined,
-// the scheduler of the whole machine decides.
+// three quarters (docs/decisions/0020 says how exactly). A node that paces itself has no walls around its share:
+// there, and on nodes that are not confined, the scheduler of the whole machine decides.
 //
 // One thread, the one that will live longest: the kernel ends children with the thread that started them.
 #ifndef EMULATE_INTERFERE_H
