@@ -24,6 +24,9 @@ static const double row_least = 2.0, row_most = 4.0;
 static const double follow_most = 2.0;
 // Samples this close, in units of the noise of their difference, are of one level.
 static const double agreement = 3.0;
+// What a change must exceed, in units of the noise, for its first sample to be told from noise as a
+// mixture of both levels.
+static const double mixture_least = 6.0;
 // So many samples' worth of noise_first are mixed in until the window is full: few differences say
 // little.
 static const double noise_first_weight = 4.0;
@@ -178,7 +181,8 @@ static int level_find(const struct hypertune_detect *d, const struct hypertune_e
             count++;
         }
     }
-    bool mixed = row == 2 && is_between(sample_ago(d, 1), d->level, sample_ago(d, 0));
+    bool mixed = row == 2 && fabs(sample_ago(d, 0) - d->level) > mixture_least * noise &&
+                 is_between(sample_ago(d, 1), d->level, sample_ago(d, 0));
     *level = mixed ? sample_ago(d, 0) : sum / count;
     return count;
 }
