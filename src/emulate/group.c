@@ -21,7 +21,7 @@
 // To the scheduler a group is one process, however many nodes are in it: beside other programs it would get a fraction of
 // its quota. So each CPU of a share weighs as much as ten processes; more than its quota it cannot take anyway.
 static const double processes_per_cpu = 10, v1_process = 1024, v2_process = 100;
-static const double load_weight = 100;  // processes: it has what it may before the node
+static const double load_weight = 100; // processes: it has what it may before the node
 static const char prefix[] = "stannis.", load_name[] = "load";
 static const int64_t removal_ns_max = 5000000000;
 
@@ -244,7 +244,8 @@ static bool make_below(enum emulate_method method, const char *parent,
 
 // A v2 group other than the root cannot hold processes and share out its CPUs at once, so our own will often not do; then a
 // group above, as far up as this user may write, takes the nodes.
-static bool make_v2(char *dir, size_t top, const struct emulate_shares *shares, struct emulate_group *out)
+static bool make_v2(char *dir, size_t top, const struct emulate_shares *shares,
+                    struct emulate_group *out)
 {
     for (;;) {
         if (write_text(dir, "cgroup.subtree_control", "+cpu") &&
@@ -259,7 +260,8 @@ static bool make_v2(char *dir, size_t top, const struct emulate_shares *shares, 
     }
 }
 
-void emulate_group_make(const char *root, const struct emulate_shares *shares, struct emulate_group *out)
+void emulate_group_make(const char *root, const struct emulate_shares *shares,
+                        struct emulate_group *out)
 {
     char dir[PATH_MAX];
     size_t top;

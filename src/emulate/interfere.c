@@ -20,7 +20,7 @@
 struct program {
     int load; // of the schedule
     double share;
-    pid_t pid; // 0: not running
+    pid_t pid;  // 0: not running
     bool apart; // in the group of loads
 };
 
@@ -29,7 +29,7 @@ struct emulate_interfere {
     const char *node;         // borrowed from the cluster
     struct program *programs; // [count], of this node's loads
     int count;
-    int rank, whole;                     // of the running programs those that never pause
+    int rank, whole;                      // of the running programs those that never pause
     struct emulate_membership membership; // of this node
 };
 

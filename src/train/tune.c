@@ -58,7 +58,7 @@ struct tuner {
     struct plan_fit fit, best;
     int retries;
     double shortest_s, longest_s; // a step of one micro-batch, a sample
-    bool ready, done; // warm, and its options chosen; its line is as good as it gets
+    bool ready, done;             // warm, and its options chosen; its line is as good as it gets
 };
 
 // Steps until they fill a sample; *seconds is their mean, *spent their sum. What they say of the part that

@@ -22,7 +22,7 @@ struct made_up {
     // Half of the steps [from, until), by chance, take `slower` times as long.
     int from, until;
     double slower;
-    double quota_s; // after a wait it computes so long at twice its speed
+    double quota_s;         // after a wait it computes so long at twice its speed
     int fails_at, stops_at; // 0: never
 };
 
