@@ -16,10 +16,11 @@ BAR = 24
 def speeds(path, first, last):
     events = [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()]
     steps = [event for event in events if event["event"] == "step"]
-    whole = statistics.median(step["images"] for step in steps)
     values = []
     for begin, end in ((7, first - 1), (first + 2, last), (last + 3, steps[-1]["step"])):
-        inside = [s for s in steps if begin <= s["step"] <= end and s["images"] >= 0.8 * whole]
+        inside = [step for step in steps if begin <= step["step"] <= end]
+        whole = statistics.median(step["images"] for step in inside) if inside else 0  # the paper's changes the batch
+        inside = [step for step in inside if step["images"] >= 0.8 * whole]  # the end of an epoch is short
         seconds = sum(step["seconds"] for step in inside)
         values.append(sum(step["images"] for step in inside) / seconds if seconds else 0.0)
     return values
