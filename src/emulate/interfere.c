@@ -29,8 +29,9 @@ struct emulate_interfere {
     const char *node;         // borrowed from the cluster
     struct program *programs; // [count], of this node's loads
     int count;
-    int rank, whole;                      // of the running programs those that never pause
+    int rank, threads;                    // of this node
     struct emulate_membership membership; // of this node
+    int whole;                            // of the running programs those that never pause
 };
 
 // ---- one program ----------------------------------------------------------------------------------------
@@ -84,7 +85,7 @@ static enum stn_status check(const struct emulate_interfere *interfere, struct p
 static void share_out(struct emulate_interfere *interfere)
 {
     const struct emulate_membership *own = &interfere->membership;
-    int whole = 0, threads = base_cpu_share().threads;
+    int whole = 0, threads = interfere->threads;
     for (int i = 0; i < interfere->count; i++) {
         whole += interfere->programs[i].pid > 0 && interfere->programs[i].share >= 1;
     }
@@ -194,6 +195,7 @@ enum stn_status emulate_interfere_open(const char *text, const struct cluster *c
         const char *membership = getenv(EMULATE_VARIABLE);
         interfere->node = cluster->nodes[rank].name;
         interfere->rank = rank;
+        interfere->threads = base_cpu_share().threads;
         if (!membership || !emulate_membership_parse(membership, rank, &interfere->membership)) {
             interfere->membership = (struct emulate_membership){0}; // not confined
         }

@@ -23,7 +23,7 @@ STN_MUST_CHECK enum stn_status emulate_interfere_open(const char *text,
 // Ends all programs. NULL is fine.
 void emulate_interfere_close(struct emulate_interfere *interfere);
 // Before step `step` is computed: starts what begins with it and ends what was to last up to the one before. NULL is
-// fine. Allocates nothing.
+// fine. Allocates nothing unless a program starts or ends.
 STN_MUST_CHECK enum stn_status emulate_interfere_step(struct emulate_interfere *interfere,
                                                       int64_t step);
 
