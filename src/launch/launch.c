@@ -16,21 +16,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "emulate/emulate.h"
 #include "launch/child.h"
 #include "launch/filter.h"
 #include "launch/line.h"
 #include "launch/probe.h"
 #include "launch/supervise.h"
+#include "launch/witness.h"
 #include "stannis/log.h"
 
 enum { READ_BYTES = 1 << 16, SETTLE_MS = 50, INTERRUPTED = 130 };
 
-static const char launcher_variable[] = "STANNIS_LAUNCHER"; // its pid, in the nodes' environment
+static const char launcher_variable[] = "STANNIS_LAUNCHER"; // its name, in the nodes' environment
 
 struct run {
     struct launch_filter filter;
     struct launch_signals signals;
+    struct launch_witness witness;
     pid_t pid;
     int pid_fd, err_fd; // err_fd: −1 after its end
     int stops;          // how often we were asked to stop
@@ -77,9 +80,10 @@ static int watch(struct run *run)
     while (!ended || run->err_fd >= 0) {
         struct pollfd fds[] = {{.fd = run->err_fd, .events = POLLIN},
                                {.fd = run->signals.fd, .events = POLLIN},
+                               {.fd = run->witness.fd, .events = POLLIN},
                                {.fd = ended ? -1 : run->pid_fd, .events = POLLIN}};
         bool held = run->filter.held_bytes > 0;
-        int ready = poll(fds, 3, ended || held ? SETTLE_MS : -1);
+        int ready = poll(fds, 4, ended || held ? SETTLE_MS : -1);
         if (ready == 0) {
             launch_filter_settle(&run->filter);
             if (ended) { // someone else still has the pipe; mpirun's part is read
@@ -95,7 +99,10 @@ static int watch(struct run *run)
         if (fds[1].revents) {
             take_signal(run);
         }
-        ended = ended || (fds[2].revents && waitpid(run->pid, &wait_status, WNOHANG) == run->pid);
+        if (fds[2].revents) {
+            launch_witness_take(&run->witness);
+        }
+        ended = ended || (fds[3].revents && waitpid(run->pid, &wait_status, WNOHANG) == run->pid);
     }
     return wait_status;
 }
@@ -122,6 +129,7 @@ static enum stn_status run_mpirun(struct run *run, char *const *argv, int *wait_
         goto out_close;
     }
     *wait_status = watch(run);
+    launch_witness_take(&run->witness);
     launch_filter_settle(&run->filter);
     close(run->pid_fd);
 out_close:
@@ -149,12 +157,11 @@ static enum stn_status find_mpirun(void)
 }
 
 // Nodes write to a pipe; the terminal it ends up on is ours.
-static void export_ourselves(void)
+static void export_ourselves(const char *name)
 {
     struct winsize window;
     char text[32];
-    snprintf(text, sizeof(text), "%d", getpid());
-    setenv(launcher_variable, text, 1);
+    setenv(launcher_variable, name, 1);
     unsetenv(LAUNCH_TERMINAL_VARIABLE);
     if (isatty(STDERR_FILENO) && ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0) {
         snprintf(text, sizeof(text), "%dx%d", window.ws_col, window.ws_row);
@@ -193,17 +200,27 @@ static const char *name_of(const struct cluster *cluster, int rank)
     return rank >= 0 && rank < cluster->count ? cluster->nodes[rank].name : "?";
 }
 
-// A failure that no node has spoken of is told here, from what mpirun saw.
+static void tell_killed(const char *node, int number)
+{
+    stn_log(STN_LOG_ERROR, "node %s was ended by signal %d (%s)", node, number, strsignal(number));
+}
+
+// A failure that no node has spoken of is told here, from what mpirun saw, or from what we did.
 static void explain(const struct run *run, const struct cluster *cluster, int code)
 {
     int rank, number;
     char reason[400];
+    const struct launch_witness *witness = &run->witness;
     if (run->filter.last && run->filter.last != '\n') {
         launch_write(STDERR_FILENO, "\n", 1); // a node's moving line
     }
     if (launch_filter_death(&run->filter, &rank, &number)) {
-        stn_log(STN_LOG_ERROR, "node %s was ended by signal %d (%s)", name_of(cluster, rank),
-                number, strsignal(number));
+        tell_killed(name_of(cluster, rank), number);
+    } else if (witness->killed_rank >= 0 && code > 128) {
+        tell_killed(name_of(cluster, witness->killed_rank), code - 128);
+    } else if (witness->failed_rank >= 0) {
+        stn_log(STN_LOG_ERROR, "node %s ended with code %d and did not say why",
+                name_of(cluster, witness->failed_rank), witness->code);
     } else if (launch_filter_exit(&run->filter, &rank)) {
         stn_log(STN_LOG_ERROR, "node %s ended with code %d and did not say why",
                 name_of(cluster, rank), code);
@@ -238,6 +255,8 @@ enum stn_status launch_run(const struct launch_config *config, int *exit_code)
     struct emulate *emulate = NULL;
     struct launch_words words = {0};
     int wait_status = 0;
+    char name[48]; // ours alone, on any machine and in any container
+    snprintf(name, sizeof(name), "%d.%lld", getpid(), (long long)base_clock_ns());
     enum stn_status status = find_mpirun();
     if (status == STN_OK && launch_is_remote(config->cluster)) {
         status = launch_probe(config);
@@ -248,7 +267,11 @@ enum stn_status launch_run(const struct launch_config *config, int *exit_code)
     if (status != STN_OK) {
         return status;
     }
-    export_ourselves();
+    status = launch_witness_begin(&run.witness, name);
+    if (status != STN_OK) {
+        goto out_signals;
+    }
+    export_ourselves(name);
     status = make_shares(config->cluster, &emulate);
     if (status == STN_OK) {
         status = launch_line_make(config, &words);
@@ -261,13 +284,17 @@ enum stn_status launch_run(const struct launch_config *config, int *exit_code)
     }
     launch_words_fini(&words);
     emulate_destroy(emulate);
+    launch_witness_end(&run.witness);
+out_signals:
     launch_signals_end(&run.signals);
     return status;
 }
 
-void launch_attach(void)
+void launch_attach(int rank)
 {
-    if (getenv(launcher_variable)) {
+    const char *name = getenv(launcher_variable);
+    if (name) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        launch_witness_attend(name, rank);
     }
 }

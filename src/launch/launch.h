@@ -27,9 +27,9 @@ STN_MUST_CHECK enum stn_status launch_line(const struct launch_config *config, c
 // A first SIGINT, SIGTERM or SIGHUP reaches nodes as SIGUSR1: they should stop as after Ctrl-C. A
 // second one ends them.
 STN_MUST_CHECK enum stn_status launch_run(const struct launch_config *config, int *exit_code);
-// In a node, first thing in main: whatever becomes of mpirun, the node ends with it. Does nothing
-// in a process that launch_run did not start.
-void launch_attach(void);
+// In a node, first thing in main: whatever becomes of mpirun, the node ends with it, and the
+// launcher learns of the node's end. Does nothing in a process that launch_run did not start.
+void launch_attach(int rank);
 
 // Any command, once for every node of a cluster on this machine, without mpirun: a child per node
 // in its share, told its place by RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT,

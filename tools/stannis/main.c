@@ -90,7 +90,7 @@ static void start_with_short_spins(char **argv)
 static enum stn_status take_place(void)
 {
     struct comm_launch launch = comm_launch_detect();
-    launch_attach();
+    launch_attach(launch.rank);
     return launch.launched ? emulate_join(launch.rank) : STN_OK;
 }
 

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// A listening socket in the abstract namespace, so that nothing stays behind in a file system, and one connection a node.
+// A node sends its rank first and waits until it was heard, so that no node ends before it is known; the exit code, if it
+// comes to that, last.
+#include "launch/witness.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { EVENTS_AT_ONCE = 32, BACKLOG = 128, HEARD_SECONDS_MAX = 10 };
+
+static const uint32_t unknown_rank = UINT32_MAX;
+
+static socklen_t address_of(const char *name, struct sockaddr_un *out)
+{
+    *out = (struct sockaddr_un){.sun_family = AF_UNIX};
+    char *path = out->sun_path + 1; // a zero in front: not a file
+    snprintf(path, sizeof(out->sun_path) - 1, "stannis-launcher-%s", name);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(path));
+}
+
+// ---- the launcher ---------------------------------------------------------------------------------------
+
+// What epoll hands back with an event: the connection and who is at its other end.
+static bool watch(const struct launch_witness *witness, int operation, int fd, uint32_t rank)
+{
+    struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP,
+                                .data.u64 = (uint64_t)rank << 32 | (uint32_t)fd};
+    return epoll_ctl(witness->fd, operation, fd, &event) == 0;
+}
+
+enum stn_status launch_witness_begin(struct launch_witness *witness, const char *name)
+{
+    struct sockaddr_un address;
+    socklen_t size = address_of(name, &address);
+    *witness = (struct launch_witness){.killed_rank = -1, .failed_rank = -1};
+    witness->fd = epoll_create1(EPOLL_CLOEXEC);
+    witness->door = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (witness->fd < 0 || witness->door < 0 ||
+        bind(witness->door, (struct sockaddr *)&address, size) != 0 ||
+        listen(witness->door, BACKLOG) != 0 ||
+        !watch(witness, EPOLL_CTL_ADD, witness->door, unknown_rank)) {
+        enum stn_status status =
+            stn_fail(STN_ERR_IO, "cannot listen for nodes: %s", strerror(errno));
+        launch_witness_end(witness);
+        return status;
+    }
+    return STN_OK;
+}
+
+void launch_witness_end(struct launch_witness *witness)
+{
+    if (witness->door >= 0) {
+        close(witness->door);
+    }
+    if (witness->fd >= 0) {
+        close(witness->fd);
+    }
+    witness->fd = witness->door = -1;
+}
+
+// Any user of the machine may knock; only our own nodes are heard.
+static bool is_ours(int fd)
+{
+    struct ucred peer;
+    socklen_t size = sizeof(peer);
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
+}
+
+static void let_in(const struct launch_witness *witness)
+{
+    int fd = accept4(witness->door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0 && (!is_ours(fd) || !watch(witness, EPOLL_CTL_ADD, fd, unknown_rank))) {
+        close(fd);
+    }
+}
+
+// One thing that the node says, or its end.
+static void listen_to(struct launch_witness *witness, int fd, uint32_t rank)
+{
+    int32_t number;
+    ssize_t got = recv(fd, &number, sizeof(number), 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return;
+    }
+    if (got == (ssize_t)sizeof(number) && rank == unknown_rank) {
+        watch(witness, EPOLL_CTL_MOD, fd, (uint32_t)number);
+        send(fd, &number, sizeof(number), MSG_NOSIGNAL);
+        return;
+    }
+    bool farewell = got == (ssize_t)sizeof(number);
+    if (farewell && number != 0 && witness->failed_rank < 0) {
+        witness->failed_rank = (int)rank;
+        witness->code = number;
+    } else if (!farewell && rank != unknown_rank && witness->killed_rank < 0) {
+        witness->killed_rank = (int)rank;
+    }
+    close(fd);
+}
+
+// epoll has what became ready first in front, which poll would not tell: nodes that mpirun ended because of the first come
+// behind it, however late we look.
+void launch_witness_take(struct launch_witness *witness)
+{
+    struct epoll_event events[EVENTS_AT_ONCE];
+    int count;
+    while ((count = epoll_wait(witness->fd, events, EVENTS_AT_ONCE, 0)) > 0) {
+        for (int i = 0; i < count; i++) {
+            int fd = (int)(uint32_t)events[i].data.u64;
+            if (fd == witness->door) {
+                let_in(witness);
+            } else {
+                listen_to(witness, fd, (uint32_t)(events[i].data.u64 >> 32));
+            }
+        }
+    }
+}
+
+// ---- a node ---------------------------------------------------------------------------------------------
+
+static struct {
+    pid_t pid; // a child of the node that exits has nothing to say here
+    int fd;
+} self;
+
+static void say_farewell(int code, void *unused)
+{
+    (void)unused;
+    int32_t number = code;
+    if (getpid() == self.pid) {
+        send(self.fd, &number, sizeof(number), MSG_NOSIGNAL); // the launcher may have ended
+    }
+}
+
+static bool introduce(int fd, const char *name, int rank)
+{
+    struct sockaddr_un address;
+    socklen_t size = address_of(name, &address);
+    struct timeval patience = {.tv_sec = HEARD_SECONDS_MAX};
+    int32_t number = rank;
+    return connect(fd, (struct sockaddr *)&address, size) == 0 &&
+           setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0 &&
+           send(fd, &number, sizeof(number), MSG_NOSIGNAL) == (ssize_t)sizeof(number) &&
+           recv(fd, &number, sizeof(number), 0) == (ssize_t)sizeof(number);
+}
+
+void launch_witness_attend(const char *name, int rank)
+{
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && introduce(fd, name, rank) && on_exit(say_farewell, NULL) == 0) {
+        self.pid = getpid();
+        self.fd = fd;
+    } else if (fd >= 0) {
+        close(fd);
+    }
+}
