@@ -10,7 +10,8 @@
 struct kernel_op_calls {
     // NULL: nothing to prepare, nothing held back.
     void (*prepare)(struct kernel_op *op, int lane, const float *const *params);
-    void (*collect)(struct kernel_op *op, int lane, float *const *param_grads);
+    void (*collect)(struct kernel_op *op, int lane, struct kernel_sums sums,
+                    float *const *param_grads);
     // NULL: no need.
     void (*forward_gather)(struct kernel_op *op, const struct kernel_io *io);
     void (*backward_gather)(struct kernel_op *op, const struct kernel_io *io);

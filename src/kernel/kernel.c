@@ -219,10 +219,11 @@ void kernel_op_prepare(struct kernel_op *op, int lane, const float *const *param
         op->calls->prepare(op, lane, params);
 }
 
-void kernel_op_collect(struct kernel_op *op, int lane, float *const *param_grads)
+void kernel_op_collect(struct kernel_op *op, int lane, struct kernel_sums sums,
+                       float *const *param_grads)
 {
     if (op->calls->collect)
-        op->calls->collect(op, lane, param_grads);
+        op->calls->collect(op, lane, sums, param_grads);
 }
 
 void kernel_op_forward_gather(struct kernel_op *op, const struct kernel_io *io)

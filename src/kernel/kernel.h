@@ -91,6 +91,7 @@ struct kernel_conv {
     bool bias;
     enum kernel_activation activation;
     enum kernel_dx dx;
+    int sums; // gradient sums that calls may hold back side by side; 0: one for each lane
 };
 
 // y = act(γ·(x − μ)/√(σ² + ε) + β [+ residual]); inputs: x, then the residual if any.
@@ -241,6 +242,7 @@ struct kernel_io {
     int rows;                 // of which real, 0 … samples
     int strip;                // which one
     int lane;                 // whose; 0 where there are none
+    int sums;                 // which of the gradient sums held back this call adds to
     const uint64_t *row_keys; // [n]; only dropout reads it
     const float *const *x;    // [inputs]
     float *y;
@@ -257,9 +259,14 @@ struct kernel_io {
 // Call after the parameters changed, before the next forward: packs them the way the backend likes.
 // `lane`: which thread calls, as in io.
 void kernel_op_prepare(struct kernel_op *op, int lane, const float *const *params);
-// Adds the gradient sums that backward held back since the last call, of all lanes, to param_grads, or
-// forgets them (NULL). Call before the sums are used and before they start anew.
-void kernel_op_collect(struct kernel_op *op, int lane, float *const *param_grads);
+// Which of the gradient sums held back: first … first + count − 1.
+struct kernel_sums {
+    int first, count;
+};
+// Adds those that backward held back since the last call to param_grads, in their order, or forgets them
+// (NULL). Call before the sums are used and before they start anew.
+void kernel_op_collect(struct kernel_op *op, int lane, struct kernel_sums sums,
+                       float *const *param_grads);
 // Nothing to do for an op that does not gather. In KERNEL_EVAL nothing is gathered.
 void kernel_op_forward_gather(struct kernel_op *op, const struct kernel_io *io);
 void kernel_op_backward_gather(struct kernel_op *op, const struct kernel_io *io);

@@ -61,13 +61,14 @@ enum kernel_dx nn_net_dx_mode(const struct nn_node *node, int n, int input,
 // ---- ops --------------------------------------------------------------------------------------
 
 static enum stn_status op_create(struct kernel *k, struct nn_node *node,
-                                 const struct kernel_tensor *x, const enum kernel_dx *dx,
+                                 const struct kernel_tensor *x, const enum kernel_dx *dx, int sums,
                                  struct kernel_op **out)
 {
     switch (node->kind) {
     case NN_CONV:
         node->op.conv.x = x[0];
         node->op.conv.dx = dx[0];
+        node->op.conv.sums = sums;
         return kernel_conv_create(k, &node->op.conv, out);
     case NN_BATCHNORM:
         node->op.batchnorm.x = x[0];
@@ -134,8 +135,9 @@ static enum stn_status ops_create(struct nn_net *net, const struct nn_gradient_n
                 return stn_fail(STN_ERR_INTERNAL, "%s: inputs of different layouts", node->name);
             }
         }
-        enum stn_status status =
-            op_create(call->together ? net->kernel : net->lane_kernel, node, x, dx, &call->op);
+        struct kernel *kernel = call->together ? net->kernel : net->lane_kernel;
+        int sums = call->together ? 1 : net->abreast * net->lanes;
+        enum stn_status status = op_create(kernel, node, x, dx, sums, &call->op);
         if (status != STN_OK) {
             return status;
         }
@@ -195,6 +197,40 @@ static void lanes_choose(struct nn_net *net)
     bool pays = lanes > 1 && 4 * samples >= 3 * lanes * nn_lane_share(samples, lanes);
     net->lane_kernel = pays ? kernel : NULL;
     net->lanes = pays ? lanes : 1;
+}
+
+// Multiply-accumulates of a micro-batch between two meetings of the lanes, forward, in each lane.
+static double work_between_meetings(const struct nn_net *net)
+{
+    const struct nn_graph *g = &net->graph;
+    double macs = 0;
+    int meetings = 0;
+    for (int n = 0; n < g->node_count; n++) {
+        const struct nn_node *node = &g->nodes[n];
+        meetings += nn_node_gathers(node);
+        if (node->kind == NN_CONV) {
+            const struct kernel_conv *conv = &node->op.conv;
+            struct kernel_shape x = nn_shape(g, node->x[0]), y = nn_shape(g, node->y);
+            macs += (double)y.n * y.c * y.h * y.w * (x.c / conv->groups) * conv->window.size[0] *
+                    conv->window.size[1];
+        }
+    }
+    return meetings > 0 ? macs / meetings / net->lanes : INFINITY;
+}
+
+// Whether each lane should take a micro-batch of its own. Threads that meet every few milliseconds lose a
+// tenth or more to waiting; the price is the memory of one more micro-batch for every lane. What is run
+// together is shared by all.
+static void abreast_choose(struct nn_net *net)
+{
+    const double enough = 1e8; // some 6 ms at 50 GFLOP/s, forward or backward: docs/decisions/0021
+    bool pays = net->lanes > 1 && net->lanes <= NN_ABREAST_MAX && !net->config.inference &&
+                !net->config.one_at_a_time && work_between_meetings(net) < enough;
+    for (int s = 0; s < net->segment_count; s++) {
+        pays = pays && !net->segments[s].together;
+    }
+    net->abreast = pays ? net->lanes : 1;
+    net->slots = 1;
 }
 
 // The output of a gathering node need not be kept when everybody who reads it, forward or backward,
@@ -296,7 +332,11 @@ static enum stn_status net_plan(struct nn_net *net)
         goto out_need;
     }
     gradient_need_find(net, &need);
-    if ((status = segments_create(net)) == STN_OK && (status = ops_create(net, &need)) == STN_OK &&
+    if ((status = segments_create(net)) != STN_OK) {
+        goto out_need;
+    }
+    abreast_choose(net);
+    if ((status = ops_create(net, &need)) == STN_OK &&
         (status = program_create(net, &need)) == STN_OK) {
         status = nn_net_memory_create(net, &need);
     }
@@ -376,7 +416,8 @@ size_t nn_net_bytes(const struct nn_net *net)
         owned += traits->packed_bytes + (net->config.inference ? 0 : traits->held_bytes);
     }
     return net->activation_bytes + owned +
-           (copies * (net->parameters.count + net->buffers.count) + net->lane_sums.count) *
+           (copies * (net->parameters.count + net->buffers.count) + net->part_sums.count +
+            net->slot_statistics.count) *
                sizeof(float);
 }
 

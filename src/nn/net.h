@@ -5,6 +5,7 @@
 // One training step, on one node:
 //     nn_net_begin_step                      gradient sums and totals to zero
 //     nn_net_train × m                       forward, loss, backward of one micro-batch; sums grow
+//     (or nn_net_train_abreast               the same of several at once)
 //     (other nodes' sums would be added here)
 //     nn_net_merge_statistics                running statistics move, by count
 //     optimizer on nn_net_tensor()s          weights move
@@ -33,6 +34,7 @@ struct nn_net_config {
     size_t cache_bytes; // what one strip of samples should fit into; 0: this machine's
     bool inference;     // evaluation only: no gradients, no backward memory
     bool no_dropout;    // train without dropout: what comparisons with other programs need
+    bool one_at_a_time; // no micro-batches abreast, though they would be faster: they need memory
     bool plan_only;     // shapes, costs and memory plan; cannot run
 };
 
@@ -68,6 +70,8 @@ const struct nn_tensor *nn_net_tensor(const struct nn_net *net, int index);
 float *nn_net_parameters(struct nn_net *net);
 // Ops hold gradient sums back in layouts of their own: this adds them to the array.
 void nn_net_collect_gradients(struct nn_net *net);
+// The same for micro-batch i of those that ran abreast, with its statistics; in their order.
+void nn_net_collect_abreast(struct nn_net *net, int i);
 // NULL for inference. Collects; who keeps the pointer collects before reading again.
 float *nn_net_gradient_sums(struct nn_net *net);
 float *nn_net_buffers(struct nn_net *net);
@@ -84,6 +88,21 @@ void nn_net_begin_step(struct nn_net *net);
 STN_MUST_CHECK enum stn_status nn_net_train(struct nn_net *net, const float *images,
                                             const int32_t *labels, const uint64_t *row_keys,
                                             int rows, struct kernel_loss_totals *totals);
+// A micro-batch as nn_net_train takes it.
+struct nn_micro_batch {
+    const float *images;
+    const int32_t *labels;
+    const uint64_t *row_keys;
+    int rows;
+};
+// How many micro-batches it is best to train side by side, one in each thread: 1, or as many as there are
+// threads. Where threads would meet too often within one, they need not meet at all.
+enum { NN_ABREAST_MAX = 4 };
+int nn_net_abreast(const struct nn_net *net);
+// So many of them at once. The gradients of each are the bits that nn_net_train gives. Nobody watches.
+STN_MUST_CHECK enum stn_status nn_net_train_abreast(struct nn_net *net,
+                                                    const struct nn_micro_batch batches[],
+                                                    struct kernel_loss_totals *totals);
 // From here on nn_net_train calls `final(context, from)` again and again during the backward pass:
 // this micro-batch adds nothing more to gradient sums [from, parameter count). The last call has
 // from = 0. NULL: no more calls. What other nodes wait for can leave while we still compute. These sums

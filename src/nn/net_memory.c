@@ -244,12 +244,12 @@ static struct nn_plan_buffer need_place(const struct layout *l, const struct nee
     };
 }
 
-// Where everything lies. Buffers that cross blocks share one part of the memory; all others are planned
-// as one lane uses them, and every lane has such a part of its own, for it may be anywhere in a block
-// while the others are elsewhere.
+// Where everything lies. Buffers that cross blocks share one part of the memory, of which each micro-batch
+// that may run abreast has its own; all others are planned as one lane uses them, and every lane has such
+// a part of its own, for it may be anywhere in a block while the others are elsewhere.
 struct places {
     struct nn_plan_buffer *of; // [needs]
-    size_t shared_bytes, lane_bytes;
+    size_t slot_bytes, lane_bytes;
 };
 
 // Plans the needs that cross blocks, or those that do not.
@@ -272,7 +272,7 @@ static enum stn_status places_plan(const struct layout *l, bool crossing,
         }
     }
     size_t whole = (bytes + LANE_ALIGNMENT - 1) / LANE_ALIGNMENT * LANE_ALIGNMENT;
-    *(crossing ? &places->shared_bytes : &places->lane_bytes) = whole;
+    *(crossing ? &places->slot_bytes : &places->lane_bytes) = whole;
     return STN_OK;
 }
 
@@ -304,9 +304,10 @@ static struct nn_rows rows_of(const struct layout *l, const struct places *place
         return (struct nn_rows){0};
     }
     char *base = (char *)l->net->activations + places->of[need].offset + at;
+    size_t slots = (size_t)l->net->abreast;
     return need_crosses(l, need)
-               ? (struct nn_rows){base, l->needs[need].row_bytes, 0}
-               : (struct nn_rows){base + places->shared_bytes, 0, places->lane_bytes};
+               ? (struct nn_rows){base, l->needs[need].row_bytes, 0, places->slot_bytes}
+               : (struct nn_rows){base + slots * places->slot_bytes, 0, places->lane_bytes, 0};
 }
 
 static struct nn_rows activation_rows(const struct layout *l, const struct places *places,
@@ -335,7 +336,7 @@ static void call_wire_tensors(struct nn_net *net, int n)
     for (int i = 0; i < node->buffers; i++) {
         size_t offset = tensors[node->buffer[i]].offset;
         call->buffers[i] = net->buffers.data + offset;
-        call->buffer_sums[i] = net->buffer_sums.data ? net->buffer_sums.data + offset : NULL;
+        call->statistics_at[i] = offset;
     }
 }
 
@@ -428,7 +429,8 @@ static enum stn_status block_create(struct nn_net *net, const struct layout *l,
     if (status != STN_OK) {
         return status;
     }
-    net->activation_bytes = places.shared_bytes + (size_t)net->lanes * places.lane_bytes;
+    net->activation_bytes =
+        (size_t)net->abreast * places.slot_bytes + (size_t)net->lanes * places.lane_bytes;
     if (net->config.plan_only) {
         goto out_places;
     }
@@ -444,10 +446,8 @@ static enum stn_status block_create(struct nn_net *net, const struct layout *l,
         call_wire(net, l, &places, n, need);
     }
     nn_value logits = net->graph.logits;
-    struct nn_rows rows = activation_rows(l, &places, NN_FORWARD, logits);
-    net->logits = (float *)(void *)rows.base;
-    rows = gradient_rows(l, &places, logits);
-    net->dlogits = (float *)(void *)rows.base;
+    net->logits = activation_rows(l, &places, NN_FORWARD, logits);
+    net->dlogits = gradient_rows(l, &places, logits);
 out_places:
     free(places.of);
     return status;

@@ -13,9 +13,10 @@ enum nn_direction { NN_FORWARD, NN_BACKWARD, NN_DIRECTIONS };
 
 // Where samples lie: base + sample · row_bytes. What lives and dies within a segment has room for
 // one strip a lane only (row_bytes 0): the same memory serves all its strips and stays in the cache.
+// All else is there once for each micro-batch that may run abreast (slot_bytes).
 struct nn_rows {
     char *base;
-    size_t row_bytes, lane_bytes;
+    size_t row_bytes, lane_bytes, slot_bytes;
 };
 
 // A node made runnable: its op, and where everything is that its calls need.
@@ -31,7 +32,7 @@ struct nn_call {
     const float *params[KERNEL_PARAMS_MAX];
     float *param_grads[KERNEL_PARAMS_MAX];
     const float *buffers[KERNEL_BUFFERS_MAX];
-    float *buffer_sums[KERNEL_BUFFERS_MAX];
+    size_t statistics_at[KERNEL_BUFFERS_MAX]; // where they lie among those of a slot
 };
 
 // A flat array in pages of its own.
@@ -49,18 +50,22 @@ struct nn_net {
     struct nn_segment *segments;
     int segment_count;
     struct nn_program program;
-    struct kernel *lane_kernel;    // of the ops that lanes run; NULL: everything is run together
-    int lanes;                     // 1 then
-    struct nn_call *calls;         // [nodes]
+    struct kernel *lane_kernel; // of the ops that lanes run; NULL: everything is run together
+    int lanes;                  // 1 then
+    int abreast;                // micro-batches that have room side by side: 1, or one in each lane
+    int slots;                  // of which, since gradients were collected, so many were in use
+    struct nn_call *calls;      // [nodes]
     struct kernel_tensor *tensors; // [values] shapes of one sample, with the layouts chosen
     int parameter_tensors;         // graph.tensors is sorted: parameters, then buffers
     struct nn_flat parameters, gradient_sums, buffers, buffer_sums;
-    struct nn_flat lane_sums; // gradient sums of lanes 1 … lanes − 1, until they are collected
+    // Gradient sums beside the first (nn_part_sums) and statistics of micro-batches abreast beside the
+    // first (nn_slot_statistics), until they are collected.
+    struct nn_flat part_sums, slot_statistics;
     int64_t parameter_elements; // without alignment gaps
     void *activations;          // one block for everything a step needs
     size_t activation_bytes;
-    float *logits, *dlogits;    // inside activations
-    struct nn_profile *profile; // NULL: not profiled
+    struct nn_rows logits, dlogits; // inside activations
+    struct nn_profile *profile;     // NULL: not profiled
     struct {
         nn_gradients_final *final; // NULL: nobody watches
         void *context;
@@ -68,12 +73,23 @@ struct nn_net {
     } watch;
 };
 
-// Gradient sums of a node's parameters as a lane keeps them.
-static inline float *nn_lane_sums(const struct nn_net *net, int lane)
+// A micro-batch's gradients are summed up in as many parts as there are lanes, whether these shared it
+// or one of them did it all: its bits are the same. Part `part` of all, that is slot · lanes + lane.
+static inline float *nn_part_sums(const struct nn_net *net, int part)
 {
-    return lane == 0 ? net->gradient_sums.data
-                     : net->lane_sums.data + (size_t)(lane - 1) * net->gradient_sums.count;
+    return part == 0 ? net->gradient_sums.data
+                     : net->part_sums.data + (size_t)(part - 1) * net->gradient_sums.count;
 }
+
+static inline float *nn_slot_statistics(const struct nn_net *net, int slot)
+{
+    return slot == 0 ? net->buffer_sums.data
+                     : net->slot_statistics.data + (size_t)(slot - 1) * net->buffer_sums.count;
+}
+
+// Adds what ops and lanes hold back of a node's gradient sums, of one micro-batch, to the array. Any lane may
+// do it.
+void nn_node_collect(struct nn_net *net, int n, int lane, int slot);
 
 // Which values' gradients are needed, and by whom they are first written.
 struct nn_gradient_need {

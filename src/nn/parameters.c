@@ -79,7 +79,10 @@ enum stn_status nn_parameters_create(struct nn_net *net)
 {
     size_t parameters = 0, buffers = 0;
     enum stn_status status = tensors_sort(net, &parameters, &buffers);
-    net->lane_sums.count = net->config.inference ? 0 : (size_t)(net->lanes - 1) * parameters;
+    if (!net->config.inference) {
+        net->part_sums.count = (size_t)(net->abreast * net->lanes - 1) * parameters;
+        net->slot_statistics.count = (size_t)(net->abreast - 1) * buffers;
+    }
     if (status != STN_OK || net->config.plan_only) {
         net->parameters.count = parameters;
         net->buffers.count = buffers;
@@ -90,8 +93,9 @@ enum stn_status nn_parameters_create(struct nn_net *net)
         return status;
     }
     if ((status = flat_create(&net->gradient_sums, parameters)) == STN_OK &&
-        (status = flat_create(&net->buffer_sums, buffers)) == STN_OK) {
-        status = flat_create(&net->lane_sums, net->lane_sums.count);
+        (status = flat_create(&net->buffer_sums, buffers)) == STN_OK &&
+        (status = flat_create(&net->part_sums, net->part_sums.count)) == STN_OK) {
+        status = flat_create(&net->slot_statistics, net->slot_statistics.count);
     }
     return status;
 }
@@ -100,7 +104,8 @@ void nn_parameters_destroy(struct nn_net *net)
 {
     flat_destroy(&net->parameters);
     flat_destroy(&net->gradient_sums);
-    flat_destroy(&net->lane_sums);
+    flat_destroy(&net->part_sums);
+    flat_destroy(&net->slot_statistics);
     flat_destroy(&net->buffers);
     flat_destroy(&net->buffer_sums);
 }

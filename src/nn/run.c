@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Running a net: blocks in order, strips through their nodes, by lanes side by side or by the whole
-// team. Everything was planned; nothing is allocated here.
+// team; or several micro-batches abreast, each by one lane. Everything was planned; nothing is allocated
+// here.
+#include <assert.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -15,6 +17,7 @@ struct run {
     const float *images;
     const uint64_t *row_keys;
     int rows;         // real samples in the micro-batch
+    int slot;         // where it lies, and whose it is when it runs abreast
     int first, end;   // blocks
     atomic_int next;  // strip of the block at hand that no lane has taken yet, forward
     int told;         // moments before this one are told to whoever watches gradients
@@ -24,6 +27,7 @@ struct run {
 // A strip in the hands of a lane.
 struct strip {
     int lane, number, samples;
+    int share; // whose it is when lanes share the micro-batch: its gradients are summed up there
     bool ends; // the last one of its lane in this block
 };
 
@@ -33,27 +37,31 @@ struct arguments {
     const float *x[KERNEL_INPUTS_MAX];
     float *dx[KERNEL_INPUTS_MAX];
     float *param_grads[KERNEL_PARAMS_MAX];
+    float *buffer_sums[KERNEL_BUFFERS_MAX];
 };
 
 // ---- calls --------------------------------------------------------------------------------------
 
-static void *lane_at(struct nn_rows rows, int lane)
+static void *room_at(struct nn_rows rows, int slot, int lane)
 {
-    return rows.base + (size_t)lane * rows.lane_bytes;
+    return rows.base + (size_t)slot * rows.slot_bytes + (size_t)lane * rows.lane_bytes;
 }
 
-static float *row_at(struct nn_rows rows, const struct strip *strip)
+static float *row_at(struct nn_rows rows, int slot, const struct strip *strip)
 {
     size_t sample = (size_t)strip->number * (size_t)strip->samples;
-    return (float *)(void *)((char *)lane_at(rows, strip->lane) + sample * rows.row_bytes);
+    return (float *)(void *)((char *)room_at(rows, slot, strip->lane) + sample * rows.row_bytes);
 }
 
-// Where a node's gradient sums lie among those of a lane.
-static void param_grads_at(const struct nn_net *net, int n, int lane, float **out)
+// Where a node's sums lie among those of a part and a slot.
+static void sums_at(const struct nn_net *net, int n, int part, int slot, struct arguments *out)
 {
     const struct nn_node *node = &net->graph.nodes[n];
     for (int i = 0; i < node->params && net->gradient_sums.data; i++) {
-        out[i] = nn_lane_sums(net, lane) + net->graph.tensors[node->param[i]].offset;
+        out->param_grads[i] = nn_part_sums(net, part) + net->graph.tensors[node->param[i]].offset;
+    }
+    for (int i = 0; i < node->buffers && net->buffer_sums.data; i++) {
+        out->buffer_sums[i] = nn_slot_statistics(net, slot) + net->calls[n].statistics_at[i];
     }
 }
 
@@ -70,13 +78,14 @@ static const struct kernel_io *call_begin(const struct run *run, const struct nn
     const struct nn_call *call = &net->calls[moment->node];
     const struct nn_node *node = &net->graph.nodes[moment->node];
     enum nn_direction direction = direction_of(moment->act);
-    int first = strip->number * strip->samples, left = run->rows - first;
+    int first = strip->number * strip->samples, left = run->rows - first, slot = run->slot;
+    int part = slot * net->lanes + strip->share;
     for (int i = 0; i < node->inputs; i++) {
         a->x[i] = node->x[i] == net->image ? run->images + (size_t)first * net->image_floats
-                                           : row_at(call->x[direction][i], strip);
-        a->dx[i] = call->dx[i].base ? row_at(call->dx[i], strip) : NULL;
+                                           : row_at(call->x[direction][i], slot, strip);
+        a->dx[i] = call->dx[i].base ? row_at(call->dx[i], slot, strip) : NULL;
     }
-    param_grads_at(net, moment->node, strip->lane, a->param_grads);
+    sums_at(net, moment->node, part, slot, a);
     a->io = (struct kernel_io){
         .phase = run->phase,
         .samples = strip->samples,
@@ -85,18 +94,19 @@ static const struct kernel_io *call_begin(const struct run *run, const struct nn
                                         : strip->samples,
         .strip = strip->number,
         .lane = strip->lane,
+        .sums = part,
         .row_keys = run->row_keys ? run->row_keys + first : NULL,
         .x = a->x,
-        .y = row_at(call->y[direction], strip),
-        .dy = call->dy.base ? row_at(call->dy, strip) : NULL,
+        .y = row_at(call->y[direction], slot, strip),
+        .dy = call->dy.base ? row_at(call->dy, slot, strip) : NULL,
         .dx = a->dx,
         .params = call->params,
         .param_grads = a->param_grads,
         .buffers = call->buffers,
-        .buffer_sums = call->buffer_sums,
-        .saved = (char *)lane_at(call->saved, strip->lane) +
+        .buffer_sums = a->buffer_sums,
+        .saved = (char *)room_at(call->saved, slot, strip->lane) +
                  (size_t)strip->number * call->saved_strip_bytes,
-        .scratch = lane_at(call->scratch[moment->act], strip->lane),
+        .scratch = room_at(call->scratch[moment->act], slot, strip->lane),
     };
     return &a->io;
 }
@@ -152,24 +162,6 @@ static enum stn_status moment_run(const struct run *run, const struct nn_moment 
 
 // ---- gradients that are final -------------------------------------------------------------------
 
-// Brings together what ops and lanes hold back of a node's gradient sums. Any lane may do it.
-static void node_collect(struct nn_net *net, int n, int lane)
-{
-    const struct nn_node *node = &net->graph.nodes[n];
-    kernel_op_collect(net->calls[n].op, lane, net->calls[n].param_grads);
-    for (int other = 1; other < (net->calls[n].together ? 1 : net->lanes); other++) {
-        for (int i = 0; i < node->params; i++) {
-            const struct nn_tensor *tensor = &net->graph.tensors[node->param[i]];
-            float *restrict sums = net->gradient_sums.data + tensor->offset;
-            float *restrict part = nn_lane_sums(net, other) + tensor->offset;
-            for (size_t k = 0; k < tensor->count; k++) {
-                sums[k] += part[k];
-                part[k] = 0;
-            }
-        }
-    }
-}
-
 // Parameters lie in the order of their nodes, and the last strip goes backwards through them: what lies
 // from node n's first parameter on is done once node n is. The nodes of the graph's beginning may
 // have none.
@@ -181,7 +173,7 @@ static void tell_final(struct run *run, int until)
         const struct nn_call *call = moment->node >= 0 ? &net->calls[moment->node] : NULL;
         const float *first = call ? call->param_grads[0] : NULL;
         if (moment->act == NN_ACT_BACKWARD && first) {
-            node_collect(net, moment->node, 0);
+            nn_node_collect(net, moment->node, 0, 0);
             net->watch.final(net->watch.context, (size_t)(first - net->gradient_sums.data));
         }
     }
@@ -251,7 +243,8 @@ static void block_run(struct run *run, const struct nn_block *block, int lane)
 {
     enum stn_status status = STN_OK;
     for (int number, done = 0; (number = strip_next(run, block, lane, done)) >= 0; done++) {
-        struct strip strip = {.lane = lane, .number = number, .samples = block->strip};
+        struct strip strip = {
+            .lane = lane, .number = number, .samples = block->strip, .share = lane};
         strip.ends = !is_free(run->net, block) && strip_next(run, block, lane, done + 1) < 0;
         int none = STN_OK;
         if (status == STN_OK && (status = strip_run(run, block, &strip)) != STN_OK) {
@@ -261,8 +254,9 @@ static void block_run(struct run *run, const struct nn_block *block, int lane)
     pass(run, block, lane, block->end); // where nothing fell to this lane too
 }
 
-// The last moment of a block may have gathered; what all lanes did is settled by one.
-static void block_settle(struct run *run, const struct nn_block *block)
+// The last moment of a block may have gathered; what all lanes did is settled by one. `lane`: whose scratch
+// may be used for it.
+static void block_settle(struct run *run, const struct nn_block *block, int lane)
 {
     const struct nn_net *net = run->net;
     const struct nn_moment *moment = &net->program.moments[block->end - 1];
@@ -270,7 +264,7 @@ static void block_settle(struct run *run, const struct nn_block *block)
         (moment->act != NN_ACT_FORWARD_GATHER && moment->act != NN_ACT_BACKWARD_GATHER)) {
         return;
     }
-    struct strip all = {.samples = net->config.micro_batch};
+    struct strip all = {.lane = lane, .samples = net->config.micro_batch};
     struct arguments a;
     const struct kernel_io *io = call_begin(run, moment, &all, &a);
     if (moment->act == NN_ACT_FORWARD_GATHER) {
@@ -288,7 +282,7 @@ struct stage {
 static void stage_settle(void *context)
 {
     const struct stage *stage = context;
-    block_settle(stage->run, stage->block);
+    block_settle(stage->run, stage->block, 0);
     atomic_store(&stage->run->next, 0);
 }
 
@@ -320,7 +314,7 @@ static enum stn_status blocks_run(struct run *run, int first, int end)
         run->end = b + 1;
         if (blocks[b].together) {
             block_run(run, &blocks[b], 0);
-            block_settle(run, &blocks[b]);
+            block_settle(run, &blocks[b], 0);
             continue;
         }
         while (run->end < end && !blocks[run->end].together) {
@@ -341,77 +335,95 @@ static enum stn_status backward(struct run *run)
     return blocks_run(run, run->net->program.backward_block, run->net->program.block_count);
 }
 
-static void loss(struct nn_net *net, const int32_t *labels, int rows, float smoothing,
-                 float *dlogits, struct kernel_loss_totals *totals)
+static void loss(const struct run *run, const int32_t *labels, struct kernel_loss_totals *totals)
 {
-    kernel_loss_softmax(net->logits, labels, net->config.micro_batch, rows,
-                        net->config.shape.classes, smoothing, dlogits, totals);
+    const struct nn_net_config *config = &run->net->config;
+    const bool learns = run->phase == KERNEL_TRAIN;
+    kernel_loss_softmax(room_at(run->net->logits, run->slot, 0), labels, config->micro_batch,
+                        run->rows, config->shape.classes, learns ? config->label_smoothing : 0,
+                        learns ? room_at(run->net->dlogits, run->slot, 0) : NULL, totals);
 }
 
-// ---- around a step ------------------------------------------------------------------------------
+// ---- abreast ------------------------------------------------------------------------------------
 
-// What a lane does with its share of the nodes.
-typedef void node_call(struct nn_net *net, int n, int lane);
+// Blocks by one lane alone. Strips go in their order, as they do where lanes share them out; of what they sum
+// up every share is kept apart.
+static enum stn_status blocks_run_alone(struct run *run, int first, int end)
+{
+    const struct nn_net *net = run->net;
+    for (int b = first; b < end; b++) {
+        const struct nn_block *block = &net->program.blocks[b];
+        int strips = net->config.micro_batch / block->strip;
+        int each = nn_lane_share(strips, net->lanes);
+        for (int number = 0; number < strips; number++) {
+            struct strip strip = {.lane = run->slot,
+                                  .number = number,
+                                  .samples = block->strip,
+                                  .share = number / each};
+            enum stn_status status = strip_run(run, block, &strip);
+            if (status != STN_OK) {
+                return status;
+            }
+        }
+        block_settle(run, block, run->slot);
+    }
+    return STN_OK;
+}
 
-struct share_out {
-    struct nn_net *net;
-    node_call *call;
+struct abreast {
+    struct run runs[NN_ABREAST_MAX];
+    const struct nn_micro_batch *batches;
+    struct kernel_loss_totals totals[NN_ABREAST_MAX];
+    enum stn_status status[NN_ABREAST_MAX];
 };
 
-static void lane_nodes(void *context, int lane)
+static void lane_run_abreast(void *context, int lane)
 {
-    const struct share_out *work = context;
-    for (int n = lane; n < work->net->graph.node_count; n += work->net->lanes) {
-        work->call(work->net, n, lane);
+    struct abreast *all = context;
+    struct run *run = &all->runs[lane];
+    const struct nn_program *program = &run->net->program;
+    enum stn_status *status = &all->status[lane];
+    *status = blocks_run_alone(run, 0, program->backward_block);
+    if (*status == STN_OK) {
+        loss(run, all->batches[lane].labels, &all->totals[lane]);
+        *status = blocks_run_alone(run, program->backward_block, program->block_count);
     }
 }
 
-// Nodes dealt out to the lanes; no result depends on who does which.
-static void for_each_node(struct nn_net *net, node_call *call)
+int nn_net_abreast(const struct nn_net *net)
 {
-    struct share_out work = {net, call};
-    if (net->lanes > 1) {
-        kernel_lanes_run(net->lane_kernel, lane_nodes, &work);
-    } else {
-        lane_nodes(&work, 0);
+    return net->abreast;
+}
+
+enum stn_status nn_net_train_abreast(struct nn_net *net, const struct nn_micro_batch batches[],
+                                     struct kernel_loss_totals *totals)
+{
+    struct abreast all = {.batches = batches};
+    assert(net->abreast > 1 && !net->watch.final);
+    for (int i = 0; i < net->abreast; i++) {
+        all.runs[i] = (struct run){.net = net,
+                                   .phase = KERNEL_TRAIN,
+                                   .images = batches[i].images,
+                                   .row_keys = batches[i].row_keys,
+                                   .rows = batches[i].rows,
+                                   .slot = i};
     }
-}
-
-static void node_prepare(struct nn_net *net, int n, int lane)
-{
-    kernel_op_prepare(net->calls[n].op, lane, net->calls[n].params);
-}
-
-void nn_net_weights_changed(struct nn_net *net)
-{
-    for_each_node(net, node_prepare);
-}
-
-// What lanes summed up and nobody collected is forgotten like the rest.
-static void node_forget(struct nn_net *net, int n, int lane)
-{
-    const struct nn_node *node = &net->graph.nodes[n];
-    kernel_op_collect(net->calls[n].op, lane, NULL);
-    for (int other = 0; other < (net->calls[n].together ? 1 : net->lanes); other++) {
-        for (int i = 0; i < node->params; i++) {
-            const struct nn_tensor *tensor = &net->graph.tensors[node->param[i]];
-            memset(nn_lane_sums(net, other) + tensor->offset, 0, tensor->count * sizeof(float));
-        }
+    net->slots = net->abreast;
+    kernel_lanes_run(net->lane_kernel, lane_run_abreast, &all);
+    enum stn_status status = STN_OK;
+    for (int i = 0; i < net->abreast; i++) {
+        status = status != STN_OK ? status : all.status[i];
+        totals->loss_sum += all.totals[i].loss_sum;
+        totals->correct += all.totals[i].correct;
+        totals->count += all.totals[i].count;
     }
-}
-
-void nn_net_begin_step(struct nn_net *net)
-{
-    for_each_node(net, node_forget);
-    memset(net->buffer_sums.data, 0, net->buffer_sums.count * sizeof(float));
-}
-
-void nn_net_collect_gradients(struct nn_net *net)
-{
-    if (net->gradient_sums.data) {
-        for_each_node(net, node_collect);
+    if (net->profile) {
+        net->profile->micro_batches += net->abreast;
     }
+    return status;
 }
+
+// ---- a micro-batch by all lanes -------------------------------------------------------------------
 
 enum stn_status nn_net_train(struct nn_net *net, const float *images, const int32_t *labels,
                              const uint64_t *row_keys, int rows, struct kernel_loss_totals *totals)
@@ -422,7 +434,7 @@ enum stn_status nn_net_train(struct nn_net *net, const float *images, const int3
     if (status != STN_OK) {
         return status;
     }
-    loss(net, labels, rows, net->config.label_smoothing, net->dlogits, totals);
+    loss(&run, labels, totals);
     if (net->profile) {
         net->profile->micro_batches++;
     }
@@ -439,21 +451,13 @@ void nn_net_watch_gradients(struct nn_net *net, nn_gradients_final *final, void 
     net->watch.context = context;
 }
 
-void nn_net_merge_statistics(struct nn_net *net, double count, double momentum)
-{
-    const float keep = (float)(1.0 - momentum), take = (float)(momentum / count);
-    for (size_t i = 0; i < net->buffers.count; i++) {
-        net->buffers.data[i] = keep * net->buffers.data[i] + take * net->buffer_sums.data[i];
-    }
-}
-
 enum stn_status nn_net_eval(struct nn_net *net, const float *images, const int32_t *labels,
                             int rows, struct kernel_loss_totals *totals)
 {
     struct run run = {.net = net, .phase = KERNEL_EVAL, .images = images, .rows = rows};
     enum stn_status status = forward(&run);
     if (status == STN_OK) {
-        loss(net, labels, rows, 0, NULL, totals);
+        loss(&run, labels, totals);
     }
     return status;
 }
@@ -462,6 +466,6 @@ enum stn_status nn_net_logits(struct nn_net *net, const float *images, int rows,
                               const float **logits)
 {
     struct run run = {.net = net, .phase = KERNEL_EVAL, .images = images, .rows = rows};
-    *logits = net->logits;
+    *logits = room_at(net->logits, 0, 0);
     return forward(&run);
 }

@@ -131,15 +131,30 @@ static void bench_close(struct bench *b)
     train_engine_close(&b->engine);
 }
 
+// The next one of `left` micro-batches, or as many as the net likes to have abreast.
+static enum stn_status bench_some(struct bench *b, int left, int *count,
+                                  struct kernel_loss_totals *totals)
+{
+    struct nn_net *net = b->engine.net;
+    struct nn_micro_batch batches[NN_ABREAST_MAX];
+    *count = left >= nn_net_abreast(net) ? nn_net_abreast(net) : 1;
+    if (*count == 1) {
+        return nn_net_train(net, b->images, b->labels, b->keys, b->micro_batch, totals);
+    }
+    for (int i = 0; i < *count; i++) {
+        batches[i] = (struct nn_micro_batch){b->images, b->labels, b->keys, b->micro_batch};
+    }
+    return nn_net_train_abreast(net, batches, totals);
+}
+
 static enum stn_status bench_step(struct bench *b)
 {
     const struct optim_sgd sgd = {.momentum = 0.9f, .weight_decay = 1e-4f};
     struct nn_net *net = b->engine.net;
     struct kernel_loss_totals totals = {0};
     nn_net_begin_step(net);
-    for (int done = 0; done < b->batch; done += b->micro_batch) {
-        enum stn_status status =
-            nn_net_train(net, b->images, b->labels, b->keys, b->micro_batch, &totals);
+    for (int done = 0, count; done < b->batch; done += count * b->micro_batch) {
+        enum stn_status status = bench_some(b, (b->batch - done) / b->micro_batch, &count, &totals);
         if (status) {
             return status;
         }
@@ -215,13 +230,13 @@ static enum stn_status bench_window(struct bench *b, double *images_per_second)
     double begin = base_clock_seconds(), seconds = 0.0;
     int done = 0;
     do {
+        int count;
         nn_net_begin_step(b->engine.net);
-        enum stn_status status =
-            nn_net_train(b->engine.net, b->images, b->labels, b->keys, b->micro_batch, &totals);
+        enum stn_status status = bench_some(b, b->batch / b->micro_batch, &count, &totals);
         if (status) {
             return status;
         }
-        done++;
+        done += count;
         seconds = base_clock_seconds() - begin;
     } while (seconds < window_s);
     *images_per_second = done * b->micro_batch / seconds;

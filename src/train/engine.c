@@ -23,9 +23,10 @@ enum stn_status train_engine_open(const char *backend, int threads, size_t state
     if (status) {
         return status;
     }
-    status = train_memory_check(out->kernel, net, state_bytes, memory);
+    struct nn_net_config fitting = *net;
+    status = train_memory_settle(out->kernel, &fitting, state_bytes, memory);
     if (!status) {
-        status = nn_net_create(out->kernel, net, &out->net);
+        status = nn_net_create(out->kernel, &fitting, &out->net);
     }
     if (status) {
         out->net = NULL;

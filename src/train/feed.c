@@ -35,7 +35,7 @@ static void settle_cluster(struct train_feed *feed, const struct train_feed_conf
 enum stn_status train_feed_open(const struct train_feed_config *config, struct train_feed *out)
 {
     struct data_loader_config loader = config->loader;
-    loader.depth = DEPTH_SPARE + loader.threads;
+    loader.depth = DEPTH_SPARE + loader.threads + (config->held > 1 ? config->held - 1 : 0);
     bool alone = config->nodes == 0;
     *out = (struct train_feed){.batch = config->batch,
                                .micro_batch = loader.micro_batch,

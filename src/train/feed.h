@@ -19,6 +19,7 @@
 struct train_feed_config {
     struct data_loader_config loader; // its depth is chosen here
     int batch;                        // B
+    int held;                         // micro-batches taken before one is released; 0 is 1
     // The cluster. 0 nodes: this one alone, with all samples of its sources; what follows is not
     // looked at.
     int nodes, rank;

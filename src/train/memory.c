@@ -29,16 +29,22 @@ enum stn_status train_memory_fits(struct kernel *kernel, const struct nn_net_con
                                   size_t state_bytes, size_t limit, bool *fits)
 {
     size_t most = limit > 0 ? limit : base_memory_limit(), needed = 0;
-    enum stn_status status = needed_with(kernel, *net, state_bytes, net->micro_batch, &needed);
+    struct nn_net_config least = *net;
+    least.one_at_a_time = true;
+    enum stn_status status = needed_with(kernel, least, state_bytes, net->micro_batch, &needed);
     *fits = status == STN_OK && (most == 0 || needed <= most);
     return status;
 }
 
-enum stn_status train_memory_check(struct kernel *kernel, const struct nn_net_config *net,
-                                   size_t state_bytes, size_t limit)
+enum stn_status train_memory_settle(struct kernel *kernel, struct nn_net_config *net,
+                                    size_t state_bytes, size_t limit)
 {
     size_t most = limit > 0 ? limit : base_memory_limit(), needed = 0, smaller = 0;
     enum stn_status status = needed_with(kernel, *net, state_bytes, net->micro_batch, &needed);
+    if (status == STN_OK && most > 0 && needed > most && !net->one_at_a_time) {
+        net->one_at_a_time = true;
+        status = needed_with(kernel, *net, state_bytes, net->micro_batch, &needed);
+    }
     if (status != STN_OK || most == 0 || needed <= most) {
         return status;
     }

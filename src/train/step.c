@@ -7,50 +7,6 @@
 #include "emulate/emulate.h"
 #include "train/trainer.h"
 
-static void gradients_final(void *context, size_t from)
-{
-    exchange_ready(context, from);
-}
-
-static void gradients_kept(void *context, size_t from)
-{
-    exchange_keep_from(context, from);
-}
-
-// While the last micro-batch goes backwards, finished gradients leave already (with one node: are rounded);
-// of those before it they are kept as long as they are in the cache.
-enum stn_status trainer_micro_batch(struct trainer *t, struct train_feed *feed,
-                                    enum trainer_sums sums, struct kernel_loss_totals *totals)
-{
-    struct nn_net *net = t->engine.net;
-    struct data_batch *batch;
-    enum stn_status status = train_feed_next(feed, &batch);
-    if (status) {
-        return status;
-    }
-    if (sums == TRAINER_SEND && t->meta.config.overlap) {
-        nn_net_watch_gradients(net, gradients_final, t->exchange);
-    } else if (sums == TRAINER_KEEP && t->meta.config.exact) {
-        nn_net_watch_gradients(net, gradients_kept, t->exchange);
-    }
-    if (batch->count > 0) { // with --skip-bad all of it may have been left out
-        status = nn_net_train(net, batch->images, batch->labels, batch->keys, batch->count, totals);
-    }
-    if (t->audit && feed == &t->feed) { // not what the tuner measures with
-        train_audit_add(t->audit, feed->taken.step.epoch + 1, t->meta.progress.step + 1, batch);
-    }
-    nn_net_watch_gradients(net, NULL, NULL);
-    if (sums != TRAINER_KEEP || t->meta.config.exact) {
-        nn_net_collect_gradients(net); // exact sums take each micro-batch's out of the array
-    }
-    if (sums == TRAINER_KEEP) {
-        exchange_keep(t->exchange);
-    }
-    train_feed_release(feed, batch);
-    emulate_pace();
-    return status;
-}
-
 static double data_seconds(const struct trainer *t)
 {
     return (double)data_loader_stats(t->feed.loader).wait_ns * 1e-9;
@@ -60,15 +16,18 @@ static enum stn_status accumulate(struct trainer *t, const struct train_feed_ste
                                   struct kernel_loss_totals *totals)
 {
     int64_t begin = base_clock_ns();
-    int micro_batches = step->share.micro_batches;
     if (t->vitals.is_open) {
         train_vitals_begin(&t->vitals, data_seconds(t));
     }
     exchange_begin(t->exchange);
     enum stn_status status = emulate_interfere_step(t->interfere, t->meta.progress.step + 1);
-    for (int k = 0; k < micro_batches && !status; k++) {
-        status = trainer_micro_batch(t, &t->feed,
-                                     k == micro_batches - 1 ? TRAINER_SEND : TRAINER_KEEP, totals);
+    if (!status) {
+        const struct trainer_work work = {.feed = &t->feed,
+                                          .take = train_feed_next,
+                                          .micro_batches = step->share.micro_batches,
+                                          .last = TRAINER_SEND,
+                                          .audited = t->audit != NULL};
+        status = trainer_compute(t, &work, totals);
     }
     if (t->audit && !status) {
         status = train_audit_flush(t->audit);

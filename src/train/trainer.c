@@ -112,6 +112,7 @@ struct train_feed_config trainer_feed_config(const struct trainer *t, enum stn_s
                    .threads = t->loader_threads,
                    .skip_bad = config->skip_bad},
         .batch = config->batch,
+        .held = training ? nn_net_abreast(t->engine.net) : 1,
         .nodes = t->nodes.size,
         .rank = t->nodes.rank,
         .counts = t->sets.counts[split],

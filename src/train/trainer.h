@@ -78,10 +78,17 @@ enum trainer_sums {
     TRAINER_LEAVE, // the step's last: they stay in the net's array
     TRAINER_SEND,  // the same, and parts leave for the other nodes while it goes backwards
 };
-// The next micro-batch of a feed whose step has begun, forwards and backwards.
-STN_MUST_CHECK enum stn_status trainer_micro_batch(struct trainer *t, struct train_feed *feed,
-                                                   enum trainer_sums sums,
-                                                   struct kernel_loss_totals *totals);
+// A step's micro-batches on one node.
+struct trainer_work {
+    struct train_feed *feed;
+    enum stn_status (*take)(struct train_feed *feed, struct data_batch **out); // the next one
+    int micro_batches;
+    enum trainer_sums last; // what becomes of the last one's gradients; others' are kept
+    bool audited;
+};
+// All of them, forwards and backwards (compute.c).
+STN_MUST_CHECK enum stn_status trainer_compute(struct trainer *t, const struct trainer_work *work,
+                                               struct kernel_loss_totals *totals);
 static const double trainer_statistics_momentum = 0.1; // per step
 
 // Parts of opening that need all nodes (trainer_nodes.c): refuses nodes that are not alike; learns what

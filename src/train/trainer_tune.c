@@ -22,35 +22,28 @@ struct probe {
 
 // ---- steps --------------------------------------------------------------------------------------
 
-// The ragged end of an epoch is no measure of a micro-batch.
-static enum stn_status skip_ragged(struct train_feed *feed)
+// The next whole one: the ragged end of an epoch is no measure of a micro-batch.
+static enum stn_status take_whole(struct train_feed *feed, struct data_batch **out)
 {
     struct train_feed_step step = train_feed_begin_step(feed);
     while (step.end - step.begin < feed->micro_batch && feed->samples >= feed->micro_batch) {
-        struct data_batch *batch;
-        enum stn_status status = train_feed_next(feed, &batch);
+        enum stn_status status = train_feed_next(feed, out);
         if (status) {
             return status;
         }
-        train_feed_release(feed, batch);
+        train_feed_release(feed, *out);
         step = train_feed_begin_step(feed);
     }
-    return STN_OK;
+    return train_feed_next(feed, out);
 }
 
 static enum stn_status compute(struct probe *probe, int micro_batches, enum trainer_sums last,
                                struct kernel_loss_totals *totals)
 {
-    enum stn_status status = STN_OK;
+    const struct trainer_work work = {
+        .feed = &probe->feed, .take = take_whole, .micro_batches = micro_batches, .last = last};
     nn_net_begin_step(probe->trainer->engine.net);
-    for (int k = 0; k < micro_batches && !status; k++) {
-        status = skip_ragged(&probe->feed);
-        if (!status) {
-            enum trainer_sums sums = k == micro_batches - 1 ? last : TRAINER_KEEP;
-            status = trainer_micro_batch(probe->trainer, &probe->feed, sums, totals);
-        }
-    }
-    return status;
+    return trainer_compute(probe->trainer, &work, totals);
 }
 
 static void update(struct probe *probe, int64_t count)

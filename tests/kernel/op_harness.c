@@ -461,7 +461,7 @@ static void run_backward(struct run *run, struct op_result *out)
     kernel_op_backward_gather(run->op, &run->io);
     kernel_op_backward_settle(run->op, &run->io);
     assert_int_equal(kernel_op_backward(run->op, &run->io), STN_OK);
-    kernel_op_collect(run->op, 0, run->grads_at);
+    kernel_op_collect(run->op, 0, (struct kernel_sums){0, 1}, run->grads_at);
     for (int i = 0; i < run->inputs; i++) {
         const struct kernel_tensor t = run->x_tensor[i];
         const struct op_array dx = {run->dx_at[i], kernel_tensor_floats(t)};

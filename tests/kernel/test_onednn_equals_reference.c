@@ -164,13 +164,15 @@ static void conv_images(void **state)
     NEED_ONEDNN(state);
     const struct kernel_window stem = {{3, 3}, {2, 2}, {0, 0}, {1, 1}};
     const struct kernel_conv cases[] = {
-        {op_map(3, 3, 33, 31), 32, 1, op_window(3, 3, 2, 1), false, KERNEL_LINEAR, KERNEL_DX_NONE},
-        {op_map(3, 1, 28, 28), 6, 1, op_window(5, 5, 1, 2), true, KERNEL_RELU, KERNEL_DX_NONE},
-        {op_map(2, 3, 47, 45), 64, 1, op_window(11, 11, 4, 2), true, KERNEL_RELU, KERNEL_DX_NONE},
-        {op_map(2, 3, 37, 37), 30, 1, op_window(7, 7, 2, 0), true, KERNEL_RELU, KERNEL_DX_NONE},
-        {op_map(2, 3, 20, 21), 17, 1, stem, false, KERNEL_RELU6, KERNEL_DX_WRITE},
-        {op_map(2, 3, 9, 9), 12, 1, op_window(3, 3, 1, 1), true, KERNEL_LINEAR, KERNEL_DX_ADD},
-        {op_map(1, 1, 7, 5), 1, 1, op_window(3, 3, 1, 0), false, KERNEL_LINEAR, KERNEL_DX_WRITE},
+        {op_map(3, 3, 33, 31), 32, 1, op_window(3, 3, 2, 1), false, KERNEL_LINEAR, KERNEL_DX_NONE,
+         0},
+        {op_map(3, 1, 28, 28), 6, 1, op_window(5, 5, 1, 2), true, KERNEL_RELU, KERNEL_DX_NONE, 0},
+        {op_map(2, 3, 47, 45), 64, 1, op_window(11, 11, 4, 2), true, KERNEL_RELU, KERNEL_DX_NONE,
+         0},
+        {op_map(2, 3, 37, 37), 30, 1, op_window(7, 7, 2, 0), true, KERNEL_RELU, KERNEL_DX_NONE, 0},
+        {op_map(2, 3, 20, 21), 17, 1, stem, false, KERNEL_RELU6, KERNEL_DX_WRITE, 0},
+        {op_map(2, 3, 9, 9), 12, 1, op_window(3, 3, 1, 1), true, KERNEL_LINEAR, KERNEL_DX_ADD, 0},
+        {op_map(1, 1, 7, 5), 1, 1, op_window(3, 3, 1, 0), false, KERNEL_LINEAR, KERNEL_DX_WRITE, 0},
     };
     CHECK_CONVS(state, cases);
 }
@@ -181,15 +183,19 @@ static void conv_dense(void **state)
     const struct kernel_window same_below = {{3, 3}, {2, 2}, {0, 0}, {1, 1}};
     const struct kernel_window lopsided = {{3, 5}, {1, 2}, {2, 0}, {0, 3}};
     const struct kernel_conv cases[] = {
-        {op_map(3, 16, 9, 9), 32, 1, op_window(3, 3, 1, 1), false, KERNEL_LINEAR, KERNEL_DX_WRITE},
-        {op_map(3, 17, 11, 7), 5, 1, op_window(3, 3, 2, 1), true, KERNEL_RELU, KERNEL_DX_ADD},
-        {op_map(3, 10, 13, 13), 12, 1, op_window(5, 5, 1, 2), true, KERNEL_RELU6, KERNEL_DX_WRITE},
-        {op_map(2, 24, 14, 15), 44, 1, same_below, true, KERNEL_LINEAR, KERNEL_DX_WRITE},
-        {op_map(2, 30, 9, 12), 58, 1, lopsided, false, KERNEL_RELU, KERNEL_DX_ADD},
-        {op_map(2, 12, 17, 17), 17, 1, op_window(1, 7, 1, 0), true, KERNEL_RELU, KERNEL_DX_WRITE},
-        {op_map(2, 17, 17, 17), 12, 1, op_window(7, 1, 1, 0), false, KERNEL_RELU, KERNEL_DX_ADD},
-        {op_map(3, 64, 5, 5), 10, 1, op_window(3, 3, 1, 1), true, KERNEL_RELU, KERNEL_DX_ADD},
-        {op_map(1, 6, 14, 14), 16, 1, op_window(5, 5, 1, 0), true, KERNEL_LINEAR, KERNEL_DX_WRITE},
+        {op_map(3, 16, 9, 9), 32, 1, op_window(3, 3, 1, 1), false, KERNEL_LINEAR, KERNEL_DX_WRITE,
+         0},
+        {op_map(3, 17, 11, 7), 5, 1, op_window(3, 3, 2, 1), true, KERNEL_RELU, KERNEL_DX_ADD, 0},
+        {op_map(3, 10, 13, 13), 12, 1, op_window(5, 5, 1, 2), true, KERNEL_RELU6, KERNEL_DX_WRITE,
+         0},
+        {op_map(2, 24, 14, 15), 44, 1, same_below, true, KERNEL_LINEAR, KERNEL_DX_WRITE, 0},
+        {op_map(2, 30, 9, 12), 58, 1, lopsided, false, KERNEL_RELU, KERNEL_DX_ADD, 0},
+        {op_map(2, 12, 17, 17), 17, 1, op_window(1, 7, 1, 0), true, KERNEL_RELU, KERNEL_DX_WRITE,
+         0},
+        {op_map(2, 17, 17, 17), 12, 1, op_window(7, 1, 1, 0), false, KERNEL_RELU, KERNEL_DX_ADD, 0},
+        {op_map(3, 64, 5, 5), 10, 1, op_window(3, 3, 1, 1), true, KERNEL_RELU, KERNEL_DX_ADD, 0},
+        {op_map(1, 6, 14, 14), 16, 1, op_window(5, 5, 1, 0), true, KERNEL_LINEAR, KERNEL_DX_WRITE,
+         0},
     };
     CHECK_CONVS(state, cases);
 }
@@ -202,21 +208,23 @@ static void conv_pointwise(void **state)
     for (size_t i = 0; i < sizeof channels / sizeof *channels; i++) {
         const struct kernel_conv cases[] = {
             {op_map(3, channels[i][0], 7, 9), channels[i][1], 1, op_window(1, 1, 1, 0), false,
-             KERNEL_LINEAR, KERNEL_DX_WRITE},
+             KERNEL_LINEAR, KERNEL_DX_WRITE, 0},
             {op_map(3, channels[i][0], 7, 9), channels[i][1], 1, op_window(1, 1, 1, 0), true,
-             KERNEL_RELU, KERNEL_DX_ADD},
+             KERNEL_RELU, KERNEL_DX_ADD, 0},
             {op_map(2, channels[i][0], 7, 8), channels[i][1], 1, op_window(1, 1, 2, 0), true,
-             KERNEL_RELU6, KERNEL_DX_WRITE},
+             KERNEL_RELU6, KERNEL_DX_WRITE, 0},
         };
         CHECK_CONVS(state, cases);
     }
     // Channels in several parts, pixels in several pieces, samples that share a panel.
     const struct kernel_conv large[] = {
-        {op_map(2, 203, 15, 13), 90, 1, op_window(1, 1, 1, 0), true, KERNEL_RELU, KERNEL_DX_ADD},
-        {op_map(2, 60, 19, 18), 410, 1, op_window(1, 1, 1, 0), false, KERNEL_RELU6, KERNEL_DX_ADD},
-        {op_map(5, 390, 7, 7), 33, 1, op_window(1, 1, 1, 0), true, KERNEL_LINEAR, KERNEL_DX_WRITE},
-        {op_map(3, 26, 17, 15), 200, 1, op_window(1, 1, 2, 0), true, KERNEL_RELU, KERNEL_DX_ADD},
-        {op_map(1, 8, 1, 1), 8, 1, op_window(1, 1, 1, 0), false, KERNEL_LINEAR, KERNEL_DX_WRITE},
+        {op_map(2, 203, 15, 13), 90, 1, op_window(1, 1, 1, 0), true, KERNEL_RELU, KERNEL_DX_ADD, 0},
+        {op_map(2, 60, 19, 18), 410, 1, op_window(1, 1, 1, 0), false, KERNEL_RELU6, KERNEL_DX_ADD,
+         0},
+        {op_map(5, 390, 7, 7), 33, 1, op_window(1, 1, 1, 0), true, KERNEL_LINEAR, KERNEL_DX_WRITE,
+         0},
+        {op_map(3, 26, 17, 15), 200, 1, op_window(1, 1, 2, 0), true, KERNEL_RELU, KERNEL_DX_ADD, 0},
+        {op_map(1, 8, 1, 1), 8, 1, op_window(1, 1, 1, 0), false, KERNEL_LINEAR, KERNEL_DX_WRITE, 0},
     };
     CHECK_CONVS(state, large);
 }
@@ -230,12 +238,14 @@ static void conv_depthwise(void **state)
         const struct kernel_window below = {{3, 3}, {2, 2}, {0, 0}, {1, 1}};
         const struct kernel_conv cases[] = {
             {op_map(3, c, 14, 13), c, c, op_window(3, 3, 1, 1), false, KERNEL_LINEAR,
-             KERNEL_DX_WRITE},
-            {op_map(3, c, 13, 15), c, c, op_window(3, 3, 2, 1), false, KERNEL_LINEAR,
-             KERNEL_DX_ADD},
-            {op_map(2, c, 11, 10), c, c, op_window(5, 5, 1, 2), true, KERNEL_RELU, KERNEL_DX_WRITE},
-            {op_map(2, c, 12, 9), c, c, op_window(7, 7, 2, 3), false, KERNEL_RELU6, KERNEL_DX_ADD},
-            {op_map(2, c, 9, 10), c, c, below, true, KERNEL_RELU6, KERNEL_DX_WRITE},
+             KERNEL_DX_WRITE, 0},
+            {op_map(3, c, 13, 15), c, c, op_window(3, 3, 2, 1), false, KERNEL_LINEAR, KERNEL_DX_ADD,
+             0},
+            {op_map(2, c, 11, 10), c, c, op_window(5, 5, 1, 2), true, KERNEL_RELU, KERNEL_DX_WRITE,
+             0},
+            {op_map(2, c, 12, 9), c, c, op_window(7, 7, 2, 3), false, KERNEL_RELU6, KERNEL_DX_ADD,
+             0},
+            {op_map(2, c, 9, 10), c, c, below, true, KERNEL_RELU6, KERNEL_DX_WRITE, 0},
         };
         CHECK_CONVS(state, cases);
     }
@@ -262,7 +272,8 @@ static void conv_depthwise_windows(void **state)
                                       i % 7 == 0,
                                       (enum kernel_activation)(i % 5 % 3),
                                       i % 8 ? i / 2 % 2 ? KERNEL_DX_ADD : KERNEL_DX_WRITE
-                                            : KERNEL_DX_NONE};
+                                            : KERNEL_DX_NONE,
+                                      0};
         check_layout(*state, &(struct op_case){OP_CONV, .conv = d},
                      ((const struct bench *)*state)->native);
     }
@@ -272,18 +283,22 @@ static void conv_grouped(void **state)
 {
     NEED_ONEDNN(state);
     const struct kernel_conv cases[] = {
-        {op_map(3, 24, 9, 7), 48, 3, op_window(1, 1, 1, 0), false, KERNEL_LINEAR, KERNEL_DX_WRITE},
-        {op_map(3, 120, 7, 7), 48, 3, op_window(1, 1, 1, 0), true, KERNEL_RELU, KERNEL_DX_ADD},
-        {op_map(2, 60, 9, 16), 132, 3, op_window(1, 1, 1, 0), true, KERNEL_RELU6, KERNEL_DX_WRITE},
-        {op_map(3, 57, 6, 5), 75, 3, op_window(1, 1, 1, 0), false, KERNEL_LINEAR, KERNEL_DX_ADD},
-        {op_map(2, 430, 5, 5), 34, 2, op_window(1, 1, 1, 0), true, KERNEL_RELU, KERNEL_DX_WRITE},
-        {op_map(2, 34, 3, 5), 430, 2, op_window(1, 1, 1, 0), false, KERNEL_RELU, KERNEL_DX_ADD},
-        {op_map(3, 9, 4, 4), 36, 3, op_window(1, 1, 1, 0), true, KERNEL_LINEAR, KERNEL_DX_WRITE},
-        {op_map(2, 48, 8, 7), 48, 3, op_window(1, 1, 2, 0), true, KERNEL_RELU, KERNEL_DX_WRITE},
-        {op_map(2, 30, 8, 9), 12, 3, op_window(3, 3, 2, 1), true, KERNEL_RELU, KERNEL_DX_ADD},
-        {op_map(2, 32, 8, 9), 64, 2, op_window(3, 3, 1, 1), true, KERNEL_RELU, KERNEL_DX_WRITE},
-        {op_map(2, 10, 7, 7), 20, 10, op_window(3, 3, 1, 1), true, KERNEL_RELU6, KERNEL_DX_WRITE},
-        {op_map(2, 44, 7, 6), 8, 4, op_window(1, 3, 1, 1), false, KERNEL_LINEAR, KERNEL_DX_WRITE},
+        {op_map(3, 24, 9, 7), 48, 3, op_window(1, 1, 1, 0), false, KERNEL_LINEAR, KERNEL_DX_WRITE,
+         0},
+        {op_map(3, 120, 7, 7), 48, 3, op_window(1, 1, 1, 0), true, KERNEL_RELU, KERNEL_DX_ADD, 0},
+        {op_map(2, 60, 9, 16), 132, 3, op_window(1, 1, 1, 0), true, KERNEL_RELU6, KERNEL_DX_WRITE,
+         0},
+        {op_map(3, 57, 6, 5), 75, 3, op_window(1, 1, 1, 0), false, KERNEL_LINEAR, KERNEL_DX_ADD, 0},
+        {op_map(2, 430, 5, 5), 34, 2, op_window(1, 1, 1, 0), true, KERNEL_RELU, KERNEL_DX_WRITE, 0},
+        {op_map(2, 34, 3, 5), 430, 2, op_window(1, 1, 1, 0), false, KERNEL_RELU, KERNEL_DX_ADD, 0},
+        {op_map(3, 9, 4, 4), 36, 3, op_window(1, 1, 1, 0), true, KERNEL_LINEAR, KERNEL_DX_WRITE, 0},
+        {op_map(2, 48, 8, 7), 48, 3, op_window(1, 1, 2, 0), true, KERNEL_RELU, KERNEL_DX_WRITE, 0},
+        {op_map(2, 30, 8, 9), 12, 3, op_window(3, 3, 2, 1), true, KERNEL_RELU, KERNEL_DX_ADD, 0},
+        {op_map(2, 32, 8, 9), 64, 2, op_window(3, 3, 1, 1), true, KERNEL_RELU, KERNEL_DX_WRITE, 0},
+        {op_map(2, 10, 7, 7), 20, 10, op_window(3, 3, 1, 1), true, KERNEL_RELU6, KERNEL_DX_WRITE,
+         0},
+        {op_map(2, 44, 7, 6), 8, 4, op_window(1, 3, 1, 1), false, KERNEL_LINEAR, KERNEL_DX_WRITE,
+         0},
     };
     CHECK_CONVS(state, cases);
 }

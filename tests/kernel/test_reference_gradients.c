@@ -123,13 +123,13 @@ static void conv(void **state)
 {
     const struct kernel_window uneven = {{3, 2}, {2, 1}, {0, 1}, {2, 0}};
     const struct kernel_conv cases[] = {
-        {op_map(2, 3, 5, 4), 4, 1, op_window(3, 3, 1, 1), true, KERNEL_LINEAR, KERNEL_DX_WRITE},
-        {op_map(2, 3, 5, 6), 2, 1, op_window(3, 3, 2, 1), false, KERNEL_RELU, KERNEL_DX_ADD},
-        {op_map(2, 4, 5, 5), 6, 2, op_window(1, 3, 1, 0), true, KERNEL_RELU6, KERNEL_DX_WRITE},
-        {op_map(2, 3, 6, 5), 3, 3, op_window(5, 5, 2, 2), false, KERNEL_RELU6, KERNEL_DX_ADD},
-        {op_map(2, 2, 6, 5), 3, 1, uneven, true, KERNEL_LINEAR, KERNEL_DX_WRITE},
-        {op_map(2, 2, 3, 3), 3, 1, op_window(1, 1, 2, 0), true, KERNEL_RELU, KERNEL_DX_NONE},
-        {op_map(1, 1, 2, 2), 1, 1, op_window(5, 5, 3, 4), true, KERNEL_LINEAR, KERNEL_DX_WRITE},
+        {op_map(2, 3, 5, 4), 4, 1, op_window(3, 3, 1, 1), true, KERNEL_LINEAR, KERNEL_DX_WRITE, 0},
+        {op_map(2, 3, 5, 6), 2, 1, op_window(3, 3, 2, 1), false, KERNEL_RELU, KERNEL_DX_ADD, 0},
+        {op_map(2, 4, 5, 5), 6, 2, op_window(1, 3, 1, 0), true, KERNEL_RELU6, KERNEL_DX_WRITE, 0},
+        {op_map(2, 3, 6, 5), 3, 3, op_window(5, 5, 2, 2), false, KERNEL_RELU6, KERNEL_DX_ADD, 0},
+        {op_map(2, 2, 6, 5), 3, 1, uneven, true, KERNEL_LINEAR, KERNEL_DX_WRITE, 0},
+        {op_map(2, 2, 3, 3), 3, 1, op_window(1, 1, 2, 0), true, KERNEL_RELU, KERNEL_DX_NONE, 0},
+        {op_map(1, 1, 2, 2), 1, 1, op_window(5, 5, 3, 4), true, KERNEL_LINEAR, KERNEL_DX_WRITE, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check(state, (struct op_case){OP_CONV, .conv = cases[i]});

@@ -154,10 +154,12 @@ static void shapes_in_pieces(void **state)
 {
     NEED_ONEDNN(state);
     const struct kernel_conv cases[] = {
-        {op_map(3, 8, 46, 42), 40, 1, op_window(3, 3, 1, 1), true, KERNEL_RELU, KERNEL_DX_ADD},
-        {op_map(1, 72, 37, 66), 24, 1, op_window(3, 3, 1, 0), false, KERNEL_RELU6, KERNEL_DX_WRITE},
-        {op_map(2, 280, 7, 7), 33, 1, op_window(3, 3, 1, 1), true, KERNEL_LINEAR, KERNEL_DX_WRITE},
-        {op_map(2, 16, 8, 9), 270, 1, op_window(3, 3, 1, 1), true, KERNEL_LINEAR, KERNEL_DX_ADD},
+        {op_map(3, 8, 46, 42), 40, 1, op_window(3, 3, 1, 1), true, KERNEL_RELU, KERNEL_DX_ADD, 0},
+        {op_map(1, 72, 37, 66), 24, 1, op_window(3, 3, 1, 0), false, KERNEL_RELU6, KERNEL_DX_WRITE,
+         0},
+        {op_map(2, 280, 7, 7), 33, 1, op_window(3, 3, 1, 1), true, KERNEL_LINEAR, KERNEL_DX_WRITE,
+         0},
+        {op_map(2, 16, 8, 9), 270, 1, op_window(3, 3, 1, 1), true, KERNEL_LINEAR, KERNEL_DX_ADD, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check(*state, cases[i]);

@@ -19,8 +19,9 @@ struct conv {
     struct onednn_task pack[2]; // plain → FORWARD's and DATA's weights; DATA may share FORWARD's
     struct onednn_task unpack;  // WEIGHTS' gradient → plain, added
     float *packed[2];           // in `pages`
-    float *held;                // Σ of WEIGHTS' gradients, in pages of its own, one for each lane
-    bool *holding;              // [lanes] … is of this step
+    float *held;                // Σ of WEIGHTS' gradients, in pages of its own, `sums` of them
+    bool *holding;              // [sums] … is of this step
+    int sums;
     void *pages;
     size_t page_bytes, pack_scratch; // pack_scratch: offset of what the packing itself needs
     size_t gradient_bytes, dx_bytes; // parts of the scratch before the library's own
@@ -257,9 +258,10 @@ static enum stn_status create_sums(struct conv *conv, const struct plan *plan)
         return STN_OK;
     }
     conv->gradient_bytes = onednn_align(dnnl_memory_desc_get_size(packed_desc(plan, WEIGHTS)));
-    size_t lanes = (size_t)conv->engine->lanes, held_bytes = lanes * conv->gradient_bytes;
+    conv->sums = conv->desc.sums > 0 ? conv->desc.sums : conv->engine->lanes;
+    size_t held_bytes = (size_t)conv->sums * conv->gradient_bytes;
     conv->held = base_pages_alloc(held_bytes);
-    conv->holding = calloc(lanes, sizeof(*conv->holding));
+    conv->holding = calloc((size_t)conv->sums, sizeof(*conv->holding));
     if (!conv->held || !conv->holding) {
         return stn_fail(STN_ERR_NO_MEMORY,
                         "no memory for the weight gradient of a convolution (%zu bytes)",
@@ -336,17 +338,17 @@ size_t onednn_mask_and_sum_bias_bytes(struct kernel_tensor y)
     return (size_t)y.shape.n * (size_t)kernel_tensor_padded_channels(y) * sizeof(double);
 }
 
-static float *held_by(const struct conv *conv, int lane)
+static float *held_in(const struct conv *conv, int sums)
 {
-    return conv->held + (size_t)lane * conv->gradient_bytes / sizeof(float);
+    return conv->held + (size_t)sums * conv->gradient_bytes / sizeof(float);
 }
 
-static void add_to_held(const struct conv *conv, int lane, const float *gradient)
+static void add_to_held(const struct conv *conv, int sums, const float *gradient)
 {
     enum { PIECE = 4096 }; // floats
     const struct simd_kernels *simd = simd_kernels_for(kernel_layout_block(conv->engine->native));
     size_t floats = conv->gradient_bytes / sizeof(float), block = (size_t)simd->block;
-    float *held = held_by(conv, lane);
+    float *held = held_in(conv, sums);
 #pragma omp parallel for schedule(static)                                                          \
     num_threads(floats < 2 * PIECE ? 1 : conv->engine->threads)
     for (size_t at = 0; at < floats; at += PIECE) {
@@ -362,28 +364,29 @@ static enum stn_status backward_weights(struct conv *conv, const struct kernel_i
         onednn_image_weights(conv->engine, &conv->desc, conv->op.traits.y, io);
         return STN_OK;
     }
-    bool *holding = &conv->holding[io->lane];
-    void *gradient = *holding ? io->scratch : held_by(conv, io->lane);
+    bool *holding = &conv->holding[io->sums];
+    void *gradient = *holding ? io->scratch : held_in(conv, io->sums);
     void *addresses[] = {onednn_address(io->x[0]), io->dy, gradient};
     enum stn_status status = onednn_task_run(conv->engine, &conv->run[WEIGHTS], io->lane, addresses,
                                              (char *)io->scratch + conv->gradient_bytes);
     if (!status && *holding) {
-        add_to_held(conv, io->lane, io->scratch);
+        add_to_held(conv, io->sums, io->scratch);
     }
     *holding = true;
     return status;
 }
 
-static void conv_collect(struct kernel_op *op, int lane, float *const *param_grads)
+static void conv_collect(struct kernel_op *op, int lane, struct kernel_sums sums,
+                         float *const *param_grads)
 {
     struct conv *conv = (struct conv *)op;
-    for (int l = 0; conv->holding && l < conv->engine->lanes; l++) {
-        if (conv->holding[l] && param_grads && !conv->prepared) {
-            void *addresses[] = {held_by(conv, l), param_grads[0]};
+    for (int i = sums.first; conv->holding && i < sums.first + sums.count; i++) {
+        if (conv->holding[i] && param_grads && !conv->prepared) {
+            void *addresses[] = {held_in(conv, i), param_grads[0]};
             conv->prepared = onednn_task_run(conv->engine, &conv->unpack, lane, addresses,
                                              (char *)conv->pages + conv->pack_scratch);
         }
-        conv->holding[l] = false;
+        conv->holding[i] = false;
     }
 }
 
@@ -434,7 +437,7 @@ static void conv_destroy(struct kernel_op *op)
     onednn_task_destroy(&conv->pack[DATA]);
     onednn_task_destroy(&conv->unpack);
     base_pages_free(conv->pages, conv->page_bytes);
-    base_pages_free(conv->held, (size_t)conv->engine->lanes * conv->gradient_bytes);
+    base_pages_free(conv->held, (size_t)conv->sums * conv->gradient_bytes);
     free(conv->holding);
     free(conv);
 }

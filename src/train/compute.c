@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of a step that a node does by itself: its micro-batches, one after the other or as many at once
+// as the net likes to have abreast, and where their gradients go. Allocates nothing.
+#include "emulate/emulate.h"
+#include "train/trainer.h"
+
+static void gradients_final(void *context, size_t from)
+{
+    exchange_ready(context, from);
+}
+
+static void gradients_kept(void *context, size_t from)
+{
+    exchange_keep_from(context, from);
+}
+
+// The micro-batches at hand.
+struct group {
+    struct data_batch *batches[NN_ABREAST_MAX];
+    int count;
+};
+
+static enum stn_status group_take(const struct trainer_work *work, int count, struct group *out)
+{
+    enum stn_status status = STN_OK;
+    out->count = 0;
+    while (out->count < count && !status) {
+        status = work->take(work->feed, &out->batches[out->count]);
+        out->count += !status;
+    }
+    return status;
+}
+
+static void group_release(const struct trainer_work *work, struct group *group)
+{
+    for (int i = 0; i < group->count; i++) {
+        train_feed_release(work->feed, group->batches[i]);
+    }
+}
+
+// How many of those that are left to take next. What leaves for other nodes leaves while the last one goes
+// backwards; with one in each thread nothing would be final before all is.
+static int group_size(const struct trainer *t, enum trainer_sums last, int left)
+{
+    int abreast = nn_net_abreast(t->engine.net);
+    bool leaves = last == TRAINER_SEND && t->nodes.size > 1 && t->meta.config.overlap;
+    return left > abreast || (left == abreast && !leaves) ? abreast : 1;
+}
+
+// With --skip-bad all images of a micro-batch may have been left out.
+static bool is_whole(const struct group *group)
+{
+    for (int i = 0; i < group->count; i++) {
+        if (group->batches[i]->count == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// While the last micro-batch goes backwards, finished gradients leave already (with one node: are rounded);
+// of those before it they are kept as long as they are in the cache.
+static enum stn_status train_one(struct trainer *t, const struct data_batch *batch,
+                                 enum trainer_sums sums, struct kernel_loss_totals *totals)
+{
+    struct nn_net *net = t->engine.net;
+    enum stn_status status = STN_OK;
+    if (sums == TRAINER_SEND && t->meta.config.overlap) {
+        nn_net_watch_gradients(net, gradients_final, t->exchange);
+    } else if (sums == TRAINER_KEEP && t->meta.config.exact) {
+        nn_net_watch_gradients(net, gradients_kept, t->exchange);
+    }
+    if (batch->count > 0) {
+        status = nn_net_train(net, batch->images, batch->labels, batch->keys, batch->count, totals);
+    }
+    nn_net_watch_gradients(net, NULL, NULL);
+    if (sums != TRAINER_KEEP || t->meta.config.exact) {
+        nn_net_collect_gradients(net); // exact sums take each micro-batch's out of the array
+    }
+    if (sums == TRAINER_KEEP) {
+        exchange_keep(t->exchange);
+    }
+    return status;
+}
+
+static enum stn_status train_abreast(struct trainer *t, const struct group *group,
+                                     enum trainer_sums sums, struct kernel_loss_totals *totals)
+{
+    struct nn_net *net = t->engine.net;
+    struct nn_micro_batch batches[NN_ABREAST_MAX];
+    for (int i = 0; i < group->count; i++) {
+        const struct data_batch *batch = group->batches[i];
+        batches[i] =
+            (struct nn_micro_batch){batch->images, batch->labels, batch->keys, batch->count};
+    }
+    enum stn_status status = nn_net_train_abreast(net, batches, totals);
+    for (int i = 0; i < group->count; i++) {
+        nn_net_collect_abreast(net, i);
+        if (i < group->count - 1 || sums == TRAINER_KEEP) {
+            exchange_keep(t->exchange);
+        }
+    }
+    return status;
+}
+
+static enum stn_status group_train(struct trainer *t, const struct group *group,
+                                   enum trainer_sums sums, struct kernel_loss_totals *totals)
+{
+    if (group->count > 1 && is_whole(group)) {
+        return train_abreast(t, group, sums, totals);
+    }
+    enum stn_status status = STN_OK;
+    for (int i = 0; i < group->count && !status; i++) {
+        enum trainer_sums own = i < group->count - 1 ? TRAINER_KEEP : sums;
+        status = train_one(t, group->batches[i], own, totals);
+    }
+    return status;
+}
+
+enum stn_status trainer_compute(struct trainer *t, const struct trainer_work *work,
+                                struct kernel_loss_totals *totals)
+{
+    enum stn_status status = STN_OK;
+    for (int left = work->micro_batches; left > 0 && !status;) {
+        struct group group;
+        status = group_take(work, group_size(t, work->last, left), &group);
+        left -= group.count;
+        if (!status) {
+            status = group_train(t, &group, left > 0 ? TRAINER_KEEP : work->last, totals);
+        }
+        for (int i = 0; i < group.count && work->audited && !status; i++) {
+            train_audit_add(t->audit, work->feed->taken.step.epoch + 1, t->meta.progress.step + 1,
+                            group.batches[i]);
+        }
+        group_release(work, &group);
+        emulate_pace();
+    }
+    return status;
+}
