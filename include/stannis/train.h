@@ -44,6 +44,7 @@ struct stn_adapt_options {
     double noise;          // relative: smaller changes of a node's time are never looked at
     double move_cost;      // steps' worth of time that moving work costs
     double move_certainty; // standard errors of its gain that a new split must promise
+    double move_gain;      // part of a step that it must promise where nothing has changed lately
     double move_horizon;   // steps that a new split is expected to last at most
     int64_t probe_steps;   // a node without work is asked again after so many
     double probe_budget;   // of the run's time that asking one node may cost

@@ -57,6 +57,7 @@ struct hypertune_decide_options hypertune_decide_defaults(void)
         .probe = hypertune_probe_defaults(),
         .cost_steps = 1.0,
         .gain_errors = 3.0,
+        .gain_least = 0.03,
         .horizon_least = 4.0,
         .horizon_most = 50.0,
         .drift_least = 0.005,
@@ -252,12 +253,25 @@ static double at_least_at_most(double value, double least, double most)
     return value < least ? least : value > most ? most : value;
 }
 
+static bool is_settled(const struct hypertune_decide *d)
+{
+    bool settled = true;
+    for (int i = 0; i < d->now.nodes; i++) {
+        settled = settled && d->nodes[i].detect.weight >= settled_weight;
+    }
+    return settled;
+}
+
 static bool is_worth_it(const struct hypertune_decide *d, int64_t step)
 {
+    double gain = gain_of_best(d);
+    if (gain <= 0.0 || (gain <= d->options.gain_least && is_settled(d))) {
+        return false;
+    }
     double since = (double)(step - d->replan_step);
     double lasts = at_least_at_most(fmax(d->horizon, since), d->options.horizon_least,
                                     d->options.horizon_most);
-    return gain_of_best(d) * lasts > d->options.cost_steps && gain_is_certain(d);
+    return gain * lasts > d->options.cost_steps && gain_is_certain(d);
 }
 
 static void plan_adopt(struct hypertune_decide *d, int64_t step)

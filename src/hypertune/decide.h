@@ -46,7 +46,10 @@ struct hypertune_decide_options {
     // Of a step's time that a re-plan costs: what nodes had loaded ahead is not theirs any more,
     // and the new split may be wrong.
     double cost_steps;
-    double gain_errors;                 // standard errors of a gain that it must exceed
+    double gain_errors; // standard errors of a gain that it must exceed
+    // Part of a step that a gain must exceed, unless a level is young: equal nodes drift apart and together
+    // again by so much.
+    double gain_least;
     double horizon_least, horizon_most; // steps
     // Drift of a level below this does not reach the plan: the split is in whole micro-batches
     // anyway.

@@ -52,6 +52,7 @@ static struct hypertune_decide_options decide_options(const struct train_adapt *
     out.detect.noise_least = o->noise;
     out.cost_steps = moves(a) ? o->move_cost : INFINITY;
     out.gain_errors = o->move_certainty;
+    out.gain_least = o->move_gain;
     out.horizon_most = fmax(o->move_horizon, out.horizon_least);
     out.probe.budget = o->probe_budget;
     out.probe.first_steps = moves(a) ? o->probe_steps : INT64_MAX / 2; // from any step on: never
