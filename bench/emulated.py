@@ -13,6 +13,7 @@ import tempfile
 import time
 
 BEGIN = time.monotonic()
+CALM = 0.03  # part of the machine that others may use while something is measured
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
@@ -49,6 +50,20 @@ def add_program_option(parser):
 def check_program(program):
     if not os.access(program, os.X_OK):
         fail(f"{program} is not there: run `make`, or name it with --program")
+
+
+def calmly(measure, tries=3):
+    """What `measure` returns when others let it: a try that they disturbed is repeated, and the calmest counts."""
+    calmest = None
+    for _ in range(tries):
+        neighbours = Neighbours()
+        found = measure()
+        others = neighbours.share()
+        if calmest is None or others < calmest[0]:
+            calmest = others, found
+        if others <= CALM:
+            break
+    return calmest[1]
 
 
 def parse_spec(spec):

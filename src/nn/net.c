@@ -230,7 +230,6 @@ static void abreast_choose(struct nn_net *net)
         pays = pays && !net->segments[s].together;
     }
     net->abreast = pays ? net->lanes : 1;
-    net->slots = 1;
 }
 
 // The output of a gathering node need not be kept when everybody who reads it, forward or backward,

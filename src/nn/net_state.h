@@ -53,7 +53,7 @@ struct nn_net {
     struct kernel *lane_kernel; // of the ops that lanes run; NULL: everything is run together
     int lanes;                  // 1 then
     int abreast;                // micro-batches that have room side by side: 1, or one in each lane
-    int slots;                  // of which, since gradients were collected, so many were in use
+    int slots;                  // of which so many have sums that were not collected yet
     struct nn_call *calls;      // [nodes]
     struct kernel_tensor *tensors; // [values] shapes of one sample, with the layouts chosen
     int parameter_tensors;         // graph.tensors is sorted: parameters, then buffers

@@ -430,6 +430,7 @@ enum stn_status nn_net_train(struct nn_net *net, const float *images, const int3
 {
     struct run run = {
         .net = net, .phase = KERNEL_TRAIN, .images = images, .row_keys = row_keys, .rows = rows};
+    net->slots = net->slots > 1 ? net->slots : 1;
     enum stn_status status = forward(&run);
     if (status != STN_OK) {
         return status;

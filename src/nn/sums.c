@@ -72,27 +72,41 @@ void nn_net_weights_changed(struct nn_net *net)
     for_each_node(net, node_prepare, 0);
 }
 
-// What lanes summed up and nobody collected is forgotten like the rest.
+// What lanes summed up and nobody collected.
 static void node_forget(struct nn_net *net, int n, int lane, int slot)
 {
     const struct nn_node *node = &net->graph.nodes[n];
     const struct kernel_sums parts = node_parts(net, n, slot);
     kernel_op_collect(net->calls[n].op, lane, parts, NULL);
     for (int p = parts.first; p < parts.first + parts.count; p++) {
-        for (int i = 0; i < node->params; i++) {
+        for (int i = 0; i < node->params && p > 0; i++) {
             const struct nn_tensor *tensor = &net->graph.tensors[node->param[i]];
             memset(nn_part_sums(net, p) + tensor->offset, 0, tensor->count * sizeof(float));
         }
     }
 }
 
+static void node_clear(struct nn_net *net, int n, int lane, int slot)
+{
+    (void)lane;
+    (void)slot;
+    const struct nn_node *node = &net->graph.nodes[n];
+    for (int i = 0; i < node->params; i++) {
+        const struct nn_tensor *tensor = &net->graph.tensors[node->param[i]];
+        memset(net->gradient_sums.data + tensor->offset, 0, tensor->count * sizeof(float));
+    }
+}
+
 void nn_net_begin_step(struct nn_net *net)
 {
-    for (int slot = 0; slot < net->abreast; slot++) {
+    for (int slot = 0; slot < net->slots; slot++) {
         for_each_node(net, node_forget, slot);
+    }
+    for_each_node(net, node_clear, 0);
+    for (int slot = 0; slot < net->abreast; slot++) {
         memset(nn_slot_statistics(net, slot), 0, net->buffer_sums.count * sizeof(float));
     }
-    net->slots = 1;
+    net->slots = 0;
 }
 
 static void collect_statistics(struct nn_net *net, int slot)
@@ -108,7 +122,7 @@ void nn_net_collect_abreast(struct nn_net *net, int i)
 {
     for_each_node(net, nn_node_collect, i);
     collect_statistics(net, i);
-    net->slots = i == net->slots - 1 ? 1 : net->slots;
+    net->slots = i == net->slots - 1 ? 0 : net->slots;
 }
 
 void nn_net_collect_gradients(struct nn_net *net)

@@ -173,6 +173,30 @@ static void test_quiet_with_slow_noise(void **state)
     assert_in_range(replans, 0, SEEDS / 2);
 }
 
+// One node gets slower by itself, little by little; what could be won is 2.4 % of a step, then 4.5 %.
+static void test_small_drift_is_let_be(void **state)
+{
+    (void)state;
+    cluster_init(&cluster, 2, 1);
+    cluster.total = 400;
+    cluster.noise = 0.002;
+    cluster_begin(&cluster);
+    cluster_steps(&cluster, 30);
+    for (int i = 1; i <= 100; i++) {
+        cluster.slowdown[1] = 1.0 + 0.05 * i / 100.0;
+        cluster_step(&cluster);
+    }
+    cluster_steps(&cluster, 100);
+    assert_int_equal(cluster.replans, 0);
+    for (int i = 1; i <= 100; i++) {
+        cluster.slowdown[1] = 1.05 + 0.05 * i / 100.0;
+        cluster_step(&cluster);
+    }
+    cluster_steps(&cluster, 100);
+    assert_in_range(cluster.replans, 1, 2);
+    cluster_end(&cluster);
+}
+
 // Many nodes are no more nervous than a few.
 static void test_quiet_with_many_nodes(void **state)
 {
@@ -511,6 +535,7 @@ int main(void)
         cmocka_unit_test(test_ramp),
         cmocka_unit_test(test_quiet),
         cmocka_unit_test(test_quiet_with_slow_noise),
+        cmocka_unit_test(test_small_drift_is_let_be),
         cmocka_unit_test(test_quiet_with_many_nodes),
         cmocka_unit_test(test_quiet_with_heavy_tails_and_spikes),
         cmocka_unit_test(test_what_is_common_moves_nothing),
