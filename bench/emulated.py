@@ -6,6 +6,7 @@ Wall clocks lie on a machine that others use: compare rounds of one run, and say
 import json
 import os
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
@@ -107,6 +108,71 @@ def train(program, arguments, what, launcher=(), out=None, told=None):
             watch if told else None)
         lines = events.read_text().splitlines()
         return Training(json.loads(report.read_text()), [json.loads(line) for line in lines])
+
+
+class Paused:
+    """A training that stands still but when it is told to run. Several of them take turns of a few steps: what others do
+    to this machine, from one second to the next, they do to all alike."""
+
+    WARM_UP = 2
+
+    def __init__(self, program, arguments, what):
+        self.program, self.what = os.path.realpath(program), what
+        self.folder = tempfile.TemporaryDirectory()
+        self.events = pathlib.Path(self.folder.name, "events.jsonl")
+        self.errors = pathlib.Path(self.folder.name, "errors")
+        self.seen = 0
+        with self.errors.open("w") as errors:
+            self.process = subprocess.Popen(
+                list(map(str, [program, "train", *arguments, "--timeout", 600, "--out",
+                               pathlib.Path(self.folder.name, "out"), "--events", self.events, "--progress", "none"])),
+                stdout=subprocess.DEVNULL, stderr=errors)
+        self._await(self.WARM_UP)
+        self._signal(signal.SIGSTOP)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._signal(signal.SIGCONT)
+        self.process.terminate()  # once: whoever is killed is not waited for, and its CPU time would seem another's
+        self.process.wait()
+        self.folder.cleanup()
+
+    def turn(self, steps):
+        """Images/s of each of the next steps. The one that it stood still in, which comes first, does not count."""
+        self._signal(signal.SIGCONT)
+        found = self._await(1 + steps)
+        self._signal(signal.SIGSTOP)
+        return [step["images_per_second"] for step in found[1:]]
+
+    def _signal(self, number):
+        for pid in self._nodes():
+            os.kill(pid, number)
+
+    def _nodes(self):
+        """Its processes that compute; the launcher, if it starts any, does not."""
+        below, found = [self.process.pid], []
+        for pid in below:
+            try:
+                below += map(int, pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+                if os.readlink(f"/proc/{pid}/exe") == self.program:
+                    found.append(pid)
+            except OSError:
+                pass  # it has ended
+        return found[1:] or found
+
+    def _await(self, steps):
+        found = []
+        while len(found) < steps:
+            if self.process.poll() is not None:
+                fail(f"{self.what} ended: {(self.errors.read_text().strip().splitlines() or ['no message'])[-1]}")
+            time.sleep(0.01)
+            text = self.events.read_bytes()[self.seen:] if self.events.exists() else b""
+            whole = text[:text.rfind(b"\n") + 1]
+            self.seen += len(whole)
+            found += [event for event in map(json.loads, whole.splitlines()) if event["event"] == "step"]
+        return found
 
 
 def speed(steps, skip=2):
