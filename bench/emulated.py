@@ -3,6 +3,7 @@
 
 Wall clocks lie on a machine that others use: compare rounds of one run, and say how busy it was (Neighbours).
 """
+import contextlib
 import json
 import os
 import pathlib
@@ -78,7 +79,7 @@ def parse_spec(spec):
 
 
 class Training:
-    """What a finished training left: its report and its events."""
+    """What a finished training left: its report, if one was wanted, and its events."""
 
     def __init__(self, report, events):
         self.report, self.events = report, events
@@ -119,60 +120,80 @@ class Paused:
     def __init__(self, program, arguments, what):
         self.program, self.what = os.path.realpath(program), what
         self.folder = tempfile.TemporaryDirectory()
-        self.events = pathlib.Path(self.folder.name, "events.jsonl")
+        self.file = pathlib.Path(self.folder.name, "events.jsonl")
         self.errors = pathlib.Path(self.folder.name, "errors")
-        self.seen = 0
+        self.read = 0  # bytes
+        self.events, self.steps = [], []
+        self.spoiled = set()  # steps that it stood still in
         with self.errors.open("w") as errors:
             self.process = subprocess.Popen(
                 list(map(str, [program, "train", *arguments, "--timeout", 600, "--out",
-                               pathlib.Path(self.folder.name, "out"), "--events", self.events, "--progress", "none"])),
+                               pathlib.Path(self.folder.name, "out"), "--events", self.file, "--progress", "none"])),
                 stdout=subprocess.DEVNULL, stderr=errors)
-        self._await(self.WARM_UP)
-        self._signal(signal.SIGSTOP)
+        self.run_until(self.WARM_UP)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self._signal(signal.SIGCONT)
-        self.process.terminate()  # once: whoever is killed is not waited for, and its CPU time would seem another's
+        if self.process.poll() is None:
+            self._signal(signal.SIGCONT)
+            self.process.terminate()  # once: whoever is killed is not waited for, and its CPU time would seem another's
         self.process.wait()
         self.folder.cleanup()
 
-    def turn(self, steps):
-        """Images/s of each of the next steps. The one that it stood still in, which comes first, does not count."""
+    def run_until(self, step):
+        """Stands still again as soon as that many steps are done."""
         self._signal(signal.SIGCONT)
-        found = self._await(1 + steps)
+        while len(self.steps) < step:
+            if self.process.poll() is not None:
+                self._fail()
+            time.sleep(0.01)
+            self._read_events()
         self._signal(signal.SIGSTOP)
-        return [step["images_per_second"] for step in found[1:]]
+        self.spoiled.add(len(self.steps) + 1)
+
+    def turn(self, steps):
+        """The next steps. The one that it stood still in, which comes first, does not count."""
+        begin = len(self.steps) + 1
+        self.run_until(begin + steps)
+        return self.steps[begin:begin + steps]
+
+    def finish(self):
+        """Lets it run to its end."""
+        self._signal(signal.SIGCONT)
+        if self.process.wait() != 0:
+            self._fail()
+        self._read_events()
+        return Training(None, self.events)
+
+    def _fail(self):
+        fail(f"{self.what} ended: {(self.errors.read_text().strip().splitlines() or ['no message'])[-1]}")
 
     def _signal(self, number):
         for pid in self._nodes():
-            os.kill(pid, number)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
 
     def _nodes(self):
-        """Its processes that compute; the launcher, if it starts any, does not."""
+        """Its processes that compute, and loads of theirs that are forks; the launcher, if it starts any, does not."""
         below, found = [self.process.pid], []
         for pid in below:
             try:
-                below += map(int, pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+                for children in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
+                    below += map(int, children.read_text().split())
                 if os.readlink(f"/proc/{pid}/exe") == self.program:
                     found.append(pid)
             except OSError:
                 pass  # it has ended
         return found[1:] or found
 
-    def _await(self, steps):
-        found = []
-        while len(found) < steps:
-            if self.process.poll() is not None:
-                fail(f"{self.what} ended: {(self.errors.read_text().strip().splitlines() or ['no message'])[-1]}")
-            time.sleep(0.01)
-            text = self.events.read_bytes()[self.seen:] if self.events.exists() else b""
-            whole = text[:text.rfind(b"\n") + 1]
-            self.seen += len(whole)
-            found += [event for event in map(json.loads, whole.splitlines()) if event["event"] == "step"]
-        return found
+    def _read_events(self):
+        text = self.file.read_bytes()[self.read:] if self.file.exists() else b""
+        whole = text[:text.rfind(b"\n") + 1]
+        self.read += len(whole)
+        self.events += map(json.loads, whole.splitlines())
+        self.steps = [event for event in self.events if event["event"] == "step"]
 
 
 def speed(steps, skip=2):

@@ -97,6 +97,7 @@ struct stn_train_config {
     const char *class_list; // a file of class names, one a line; NULL: the public data's classes
     enum stn_wire wire;
     bool overlap;   // gradients leave while the last micro-batch is still computed
+    bool trade;     // balanced: late nodes give micro-batches to early ones while a step runs
     double timeout; // seconds of silence after which a node counts as lost
     // "NODE@FROM-TO:LOAD[,…]": other programs on nodes while these steps run (emulate/schedule.h); or NULL
     const char *interfere;
@@ -142,7 +143,8 @@ struct stn_train_node {
 
 // What one node did in a step, as it told node 0.
 struct stn_train_node_step {
-    int micro_batches;
+    int micro_batches;                     // that it computed,
+    int planned;                           // and that the split gave it
     double compute_seconds, wait_seconds;  // until it was ready to exchange, and until all were
     double data_seconds;                   // of computing: waited for data
     double queue_seconds;                  // ready to run while another process ran

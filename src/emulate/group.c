@@ -18,9 +18,7 @@
 #include "base/clock.h"
 #include "emulate/quota.h"
 
-// To the scheduler a group is one process, however many nodes are in it: beside other programs it would get a fraction of
-// its quota. So each CPU of a share weighs as much as ten processes; more than its quota it cannot take anyway.
-static const double processes_per_cpu = 10, v1_process = 1024, v2_process = 100;
+static const double v1_process = 1024, v2_process = 100;
 static const double load_weight = 100; // processes: it has what it may before the node
 static const char prefix[] = "stannis.", load_name[] = "load";
 static const int64_t removal_ns_max = 5000000000;
@@ -165,9 +163,8 @@ static void sweep(const char *parent)
 // ---- making ---------------------------------------------------------------------------------------------
 
 // What the kernel refuses stays as it was: a matter of speed, not of right and wrong.
-static void set_weight(enum emulate_method method, const char *dir, double cpus)
+static void set_weight(enum emulate_method method, const char *dir, double processes)
 {
-    double processes = cpus * processes_per_cpu;
     if (method == EMULATE_CGROUP_V1) {
         write_number(dir, "cpu.shares", llround(fmax(2, processes * v1_process)));
     } else {
@@ -199,7 +196,7 @@ static bool make_node(enum emulate_method method, const char *dir, int rank, dou
     if (!join(path, sizeof(path), dir, name) || mkdir(path, 0755) != 0) {
         return false;
     }
-    set_weight(method, path, cpus);
+    set_weight(method, path, emulate_weight_of(cpus));
     return set_quota(method, path, emulate_quota_of(cpus, fits));
 }
 
@@ -209,15 +206,15 @@ static bool make_nodes(enum emulate_method method, const char *dir,
     if (method == EMULATE_CGROUP_V2 && !write_text(dir, "cgroup.subtree_control", "+cpu")) {
         return false;
     }
-    double sum = 0;
+    double weight = 0;
     for (int i = 0; i < shares->count; i++) {
         double cpus = shares->cpus[i];
         if (cpus > 0 && !make_node(method, dir, i, cpus, shares->fit)) {
             return false;
         }
-        sum += cpus;
+        weight += cpus > 0 ? emulate_weight_of(cpus) : 0;
     }
-    set_weight(method, dir, sum);
+    set_weight(method, dir, weight);
     return true;
 }
 

@@ -11,6 +11,7 @@
 // get a longer period too.
 static const double short_period_us = 20000, long_period_us = 40000, quota_us_min = 1000;
 static const double burst_share = 0.1;
+static const double processes_per_cpu = 10, slack_min = 0.05;
 static const double rounding = 1e-9; // shares are decimals
 
 struct emulate_quota emulate_quota_of(double cpus, bool fits)
@@ -19,6 +20,15 @@ struct emulate_quota emulate_quota_of(double cpus, bool fits)
     return (struct emulate_quota){.quota_us = llround(cpus * period),
                                   .period_us = llround(period),
                                   .burst_us = fits ? 0 : llround(burst_share * cpus * period)};
+}
+
+// To the scheduler a group is one process, however many nodes are in it: beside other programs it would get a fraction of
+// its quota. So each CPU of a share weighs as much as ten processes; more than its quota a group cannot take anyway. And
+// who has no time to lose goes first: a share of a whole core never makes up for a wait, one of a quarter does.
+double emulate_weight_of(double cpus)
+{
+    double slack = 1 - cpus / ceil(cpus - rounding);
+    return processes_per_cpu * cpus / (slack + slack_min);
 }
 
 static int compare_falling(const void *a, const void *b)

@@ -15,6 +15,9 @@ struct emulate_quota {
 // `fits`: emulate_shares_fit.
 struct emulate_quota emulate_quota_of(double cpus, bool fits);
 
+// How many processes a group counts for where it and others want the same core.
+double emulate_weight_of(double cpus);
+
 // Whether each node could have its share on cores that it shares with none that it must wait for: 1.0 and three times
 // 0.25 fit two cores, three times 0.6 do not. Found by packing the largest first, which may overlook a way.
 bool emulate_shares_fit(const double cpus[], int count, int cores);

@@ -90,17 +90,24 @@ static void put_array(struct report_events *events, const char *name,
     put(events, "]", 1);
 }
 
+static void put_counts(struct report_events *events, const char *name,
+                       const struct stn_train_step *step, size_t offset)
+{
+    char text[64];
+    put(events, text, (size_t)snprintf(text, sizeof(text), ",\"%s\":[", name));
+    for (int i = 0; i < step->nodes; i++) {
+        int value;
+        memcpy(&value, (const char *)&step->node[i] + offset, sizeof(value));
+        put(events, text, (size_t)snprintf(text, sizeof(text), "%s%d", i ? "," : "", value));
+    }
+    put(events, "]", 1);
+}
+
 // What a simulator needs to live through the run again, and a person to see who waited for whom.
 static void put_nodes(struct report_events *events, const struct stn_train_step *step)
 {
-    char text[64];
-    put(events, text, (size_t)snprintf(text, sizeof(text), ",\"split\":["));
-    for (int i = 0; i < step->nodes; i++) {
-        int length =
-            snprintf(text, sizeof(text), "%s%d", i ? "," : "", step->node[i].micro_batches);
-        put(events, text, (size_t)length);
-    }
-    put(events, "]", 1);
+    put_counts(events, "split", step, offsetof(struct stn_train_node_step, micro_batches));
+    put_counts(events, "planned", step, offsetof(struct stn_train_node_step, planned));
     for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
         put_array(events, columns[i].name, step, columns[i].offset);
     }

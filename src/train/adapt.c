@@ -243,6 +243,7 @@ static void take_reports(struct train_adapt *a, const struct train_adapt_moment 
         a->reports[i] = *vitals;
         a->told[i] = (struct stn_train_node_step){
             .micro_batches = reports[i].micro_batches,
+            .planned = moment->split[i],
             .compute_seconds = vitals->compute_s,
             .wait_seconds = vitals->wait_s,
             .data_seconds = vitals->io_s,

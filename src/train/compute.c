@@ -117,16 +117,34 @@ static enum stn_status group_train(struct trainer *t, const struct group *group,
     return status;
 }
 
+// How many are to be done in all: other nodes may have taken some, or given.
+static enum stn_status look_around(struct trainer *t, const struct trainer_work *work, int done,
+                                   int *total)
+{
+    const int *after;
+    if (!work->trade) {
+        return STN_OK;
+    }
+    enum stn_status status =
+        train_trade_look(work->trade, done, nn_net_abreast(t->engine.net), &after);
+    if (after) {
+        train_feed_trade(work->feed, after);
+        *total = after[t->nodes.rank];
+    }
+    return status;
+}
+
 enum stn_status trainer_compute(struct trainer *t, const struct trainer_work *work,
                                 struct kernel_loss_totals *totals)
 {
-    enum stn_status status = STN_OK;
-    for (int left = work->micro_batches; left > 0 && !status;) {
+    int total = work->micro_batches, done = 0;
+    enum stn_status status = look_around(t, work, done, &total);
+    while (done < total && !status) {
         struct group group;
-        status = group_take(work, group_size(t, work->last, left), &group);
-        left -= group.count;
+        status = group_take(work, group_size(t, work->last, total - done), &group);
+        done += group.count;
         if (!status) {
-            status = group_train(t, &group, left > 0 ? TRAINER_KEEP : work->last, totals);
+            status = group_train(t, &group, done < total ? TRAINER_KEEP : work->last, totals);
         }
         for (int i = 0; i < group.count && work->audited && !status; i++) {
             train_audit_add(t->audit, work->feed->taken.step.epoch + 1, t->meta.progress.step + 1,
@@ -134,6 +152,9 @@ enum stn_status trainer_compute(struct trainer *t, const struct trainer_work *wo
         }
         group_release(work, &group);
         emulate_pace();
+        if (!status) {
+            status = look_around(t, work, done, &total);
+        }
     }
     return status;
 }

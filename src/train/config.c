@@ -48,6 +48,7 @@ struct stn_train_config stn_train_defaults(void)
         .augment = STN_AUGMENT_FULL,
         .seed = 1,
         .overlap = true,
+        .trade = true,
         .tune = STN_TUNE_SEVERAL,
         .tune_seconds = 3.0,
         .efficiency = 0.95,

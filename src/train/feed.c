@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan/trade.h"
+
 // Batches in flight besides the one each worker is filling: enough to bridge an optimizer step or a
 // slow file.
 enum { DEPTH_SPARE = 4 };
@@ -47,7 +49,9 @@ enum stn_status train_feed_open(const struct train_feed_config *config, struct t
     out->counts = calloc((size_t)out->nodes + 1, sizeof(*out->counts));
     out->splits = calloc((size_t)out->split_count * (size_t)out->nodes, sizeof(*out->splits));
     out->shares = calloc((size_t)out->nodes, sizeof(*out->shares));
-    if (!out->counts || !out->splits || !out->shares) {
+    out->current = calloc((size_t)out->nodes, sizeof(*out->current));
+    out->planned = calloc((size_t)out->nodes, sizeof(*out->planned));
+    if (!out->counts || !out->splits || !out->shares || !out->current || !out->planned) {
         train_feed_close(out);
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for the plan of %d nodes", config->nodes);
     }
@@ -69,6 +73,8 @@ enum stn_status train_feed_open(const struct train_feed_config *config, struct t
 void train_feed_close(struct train_feed *feed)
 {
     data_loader_destroy(feed->loader);
+    free(feed->planned);
+    free(feed->current);
     free(feed->shares);
     free(feed->splits);
     free(feed->counts);
@@ -115,15 +121,28 @@ static void move_on(struct train_feed *feed, struct train_feed_place *place)
     step->share = feed->shares[feed->rank];
     place->number++;
     place->done = 0;
+    place->count = step->share.micro_batches;
 }
 
 // ---- asking ahead -------------------------------------------------------------------------------
 
+// What is beyond a node's own was another's before a trade.
+static struct plan_share part_at(const struct train_feed *feed,
+                                 const struct train_feed_place *place)
+{
+    const struct plan_share *share = &place->step.share;
+    if (place->done < share->micro_batches) {
+        return plan_share_micro_batch(share, feed->micro_batch, place->done);
+    }
+    struct plan_trade_gift gift = plan_trade_find(feed->planned, feed->after, feed->nodes,
+                                                  feed->rank, place->done - share->micro_batches);
+    return plan_share_micro_batch(&feed->current[gift.giver], feed->micro_batch, gift.index);
+}
+
 static struct data_request request_for(const struct train_feed *feed,
                                        const struct train_feed_place *place)
 {
-    struct plan_share part =
-        plan_share_micro_batch(&place->step.share, feed->micro_batch, place->done);
+    struct plan_share part = part_at(feed, place);
     const struct plan_range *ranges[DATA_SOURCES] = {&part.public_range, &part.private_range};
     struct data_request request = {.epoch = (uint64_t)place->step.epoch};
     for (int source = 0; source < DATA_SOURCES; source++) {
@@ -139,7 +158,7 @@ static void top_up(struct train_feed *feed)
 {
     struct train_feed_place *asked = &feed->asked;
     for (;;) {
-        if (asked->done < asked->step.share.micro_batches) {
+        if (asked->done < asked->count) {
             if (!data_loader_request(feed->loader, request_for(feed, asked))) {
                 return;
             }
@@ -191,21 +210,53 @@ bool train_feed_is_over(const struct train_feed *feed)
 
 struct train_feed_step train_feed_begin_step(struct train_feed *feed)
 {
-    assert(!train_feed_is_over(feed) && feed->taken.done == feed->taken.step.share.micro_batches);
+    assert(!train_feed_is_over(feed) && feed->taken.done == feed->taken.count);
     move_on(feed, &feed->taken);
+    for (int i = 0; i < feed->nodes; i++) {
+        feed->current[i] = feed->shares[i];
+        feed->planned[i] = feed->shares[i].micro_batches;
+    }
+    feed->after = NULL;
+    memset(feed->taken_counts, 0, sizeof(feed->taken_counts));
     top_up(feed);
     return feed->taken.step;
 }
 
 enum stn_status train_feed_next(struct train_feed *feed, struct data_batch **out)
 {
-    assert(feed->taken.done < feed->taken.step.share.micro_batches);
+    assert(feed->taken.done < feed->taken.count);
     feed->taken.done++;
-    return data_loader_next(feed->loader, out);
+    enum stn_status status = data_loader_next(feed->loader, out);
+    for (int source = 0; source < DATA_SOURCES && !status; source++) {
+        feed->taken_counts[source] += (*out)->request.part[source].count;
+    }
+    return status;
 }
 
 void train_feed_release(struct train_feed *feed, struct data_batch *batch)
 {
     data_loader_release(feed->loader, batch);
+    top_up(feed);
+}
+
+// ---- trading ------------------------------------------------------------------------------------
+
+bool train_feed_may_give(const struct train_feed *feed, int node)
+{
+    const struct plan_range *own = &feed->current[node].private_range;
+    return own->begin == own->end;
+}
+
+void train_feed_trade(struct train_feed *feed, const int after[])
+{
+    struct train_feed_place *taken = &feed->taken;
+    assert(!feed->after && after[feed->rank] >= taken->done);
+    feed->after = after;
+    if (after[feed->rank] == taken->count) {
+        return;
+    }
+    taken->count = after[feed->rank];
+    data_loader_cancel(feed->loader);
+    feed->asked = *taken;
     top_up(feed);
 }

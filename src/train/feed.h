@@ -9,6 +9,8 @@
 //
 //     open → seek → { begin_step → { next → release } × micro_batches } × steps → close
 //
+// While a step runs, nodes may trade what is left of it (plan/trade.h).
+//
 // Threads: one.
 #ifndef TRAIN_FEED_H
 #define TRAIN_FEED_H
@@ -45,14 +47,18 @@ struct train_feed {
     int64_t *counts; // [1 + nodes]
     int *splits;     // [split_count][nodes]
     int split_count;
-    struct plan_share *shares; // [nodes] of the step planned last
-    int epochs;                // nothing is asked for from this epoch on
-    // A place in the work: `done` micro-batches of a step, the number-th since the last seek.
+    struct plan_share *shares;  // [nodes] of the step planned last
+    struct plan_share *current; // [nodes] of the step begun
+    int *planned;               // [nodes] their micro-batches
+    int epochs;                 // nothing is asked for from this epoch on
+    // A place in the work: `done` of this node's `count` micro-batches of a step, the number-th since the last seek.
     struct train_feed_place {
         struct train_feed_step step;
         int64_t number;
-        int done;
+        int done, count;
     } taken, asked;
+    const int *after;                   // [nodes] what a trade made of the step begun, borrowed; NULL: none did
+    int64_t taken_counts[DATA_SOURCES]; // samples of the step begun
 };
 
 STN_MUST_CHECK enum stn_status train_feed_open(const struct train_feed_config *config,
@@ -76,6 +82,11 @@ struct train_feed_step train_feed_begin_step(struct train_feed *feed);
 // The next micro-batch of the step begun, borrowed until release; there must be one.
 STN_MUST_CHECK enum stn_status train_feed_next(struct train_feed *feed, struct data_batch **out);
 void train_feed_release(struct train_feed *feed, struct data_batch *batch);
+// All nodes have agreed that node i computes after[i] micro-batches of the step begun, at least what it has taken. Borrowed
+// until the next step. Who holds private samples of the step must not have given any.
+void train_feed_trade(struct train_feed *feed, const int after[]);
+// Of the step begun: whether node i may give micro-batches to others.
+bool train_feed_may_give(const struct train_feed *feed, int node);
 
 // The split in force in step `step` of the run, counted from 0: [nodes].
 const int *train_feed_split_at(const struct train_feed *feed, int64_t step);

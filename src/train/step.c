@@ -20,11 +20,16 @@ static enum stn_status accumulate(struct trainer *t, const struct train_feed_ste
         train_vitals_begin(&t->vitals, data_seconds(t));
     }
     exchange_begin(t->exchange);
+    if (t->trade) {
+        train_trade_begin(t->trade, t->feed.planned,
+                          train_feed_may_give(&t->feed, t->nodes.rank));
+    }
     enum stn_status status = emulate_interfere_step(t->interfere, t->meta.progress.step + 1);
     if (!status) {
         const struct trainer_work work = {.feed = &t->feed,
                                           .take = train_feed_next,
                                           .micro_batches = step->share.micro_batches,
+                                          .trade = t->trade,
                                           .last = TRAINER_SEND,
                                           .audited = t->audit != NULL};
         status = trainer_compute(t, &work, totals);
@@ -32,14 +37,21 @@ static enum stn_status accumulate(struct trainer *t, const struct train_feed_ste
     if (t->audit && !status) {
         status = train_audit_flush(t->audit);
     }
+    double idle_s = 0.0;
+    if (t->trade) {
+        enum stn_status traded = train_trade_end(t->trade);
+        status = status ? status : traded;
+        idle_s = train_trade_wait_seconds(t->trade);
+    }
     if (t->vitals.is_open) {
-        train_vitals_computed(&t->vitals, data_seconds(t));
+        train_vitals_computed(&t->vitals, data_seconds(t), idle_s);
     }
     struct stn_train_node *own = &t->own;
-    own->compute_seconds += (double)(base_clock_ns() - begin) * 1e-9;
-    own->public_images += step->share.public_range.end - step->share.public_range.begin;
-    own->private_images += step->share.private_range.end - step->share.private_range.begin;
-    own->images += plan_share_samples(&step->share);
+    own->compute_seconds += (double)(base_clock_ns() - begin) * 1e-9 - idle_s;
+    own->wait_seconds += idle_s;
+    own->public_images += t->feed.taken_counts[DATA_PUBLIC];
+    own->private_images += t->feed.taken_counts[DATA_PRIVATE];
+    own->images += t->feed.taken_counts[DATA_PUBLIC] + t->feed.taken_counts[DATA_PRIVATE];
     return status;
 }
 
@@ -50,7 +62,7 @@ static struct hypertune_report measure(struct trainer *t, const struct train_fee
     if (t->vitals.is_open) {
         bool full = step->end - step->begin == t->feed.batch;
         report = train_vitals_exchanged(&t->vitals, t->meta.progress.step + 1,
-                                        full ? step->share.micro_batches : 0);
+                                        full ? t->feed.taken.count : 0);
         if (t->meter.alter) {
             t->meter.alter(t->meter.context, t->nodes.rank, &report);
         }
@@ -90,7 +102,7 @@ static enum stn_status combine(struct trainer *t, const struct train_feed_step *
     const struct train_node_report own = {.status = own_status,
                                           .stop = trainer_polls_stop(t),
                                           .totals = *totals,
-                                          .micro_batches = step->share.micro_batches,
+                                          .micro_batches = t->feed.taken.count,
                                           .vitals = measure(t, step)};
     status = train_nodes_sum(&t->nodes, &own, decide, t, verdict);
     t->own.wait_seconds += (double)(base_clock_ns() - begin) * 1e-9;

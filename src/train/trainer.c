@@ -407,6 +407,7 @@ void trainer_close(struct trainer *t)
     free(t->last_path);
     train_feed_close(&t->validation);
     train_feed_close(&t->feed);
+    train_trade_destroy(t->trade);
     exchange_destroy(t->exchange);
     train_adapt_destroy(t->adapt);
     train_vitals_close(&t->vitals);

@@ -20,6 +20,7 @@
 #include "train/run.h"
 #include "train/sets.h"
 #include "train/split.h"
+#include "train/trade.h"
 #include "train/vitals.h"
 
 struct trainer {
@@ -37,6 +38,7 @@ struct trainer {
     struct train_splits splits;
     struct stn_plan *plan; // on node 0: what was planned from measurements; NULL: nothing was
     struct exchange *exchange;
+    struct train_trade *trade;  // NULL: nodes keep what the plan gave them
     struct train_vitals vitals; // with several nodes
     struct train_adapt *adapt;  // on the first of several nodes
     struct train_meter meter;
@@ -83,7 +85,8 @@ struct trainer_work {
     struct train_feed *feed;
     enum stn_status (*take)(struct train_feed *feed, struct data_batch **out); // the next one
     int micro_batches;
-    enum trainer_sums last; // what becomes of the last one's gradients; others' are kept
+    struct train_trade *trade; // with which some of them may change hands; NULL: none do
+    enum trainer_sums last;    // what becomes of the last one's gradients; others' are kept
     bool audited;
 };
 // All of them, forwards and backwards (compute.c).

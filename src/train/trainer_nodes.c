@@ -245,6 +245,15 @@ enum stn_status trainer_settle_split(struct trainer *t, const struct stn_train_o
     return status;
 }
 
+static enum stn_status open_trade(struct trainer *t)
+{
+    const struct stn_train_config *config = &t->meta.config;
+    if (!config->trade || config->policy != STN_POLICY_BALANCED || config->split) {
+        return STN_OK;
+    }
+    return train_trade_create(t->nodes.comm, t->profile.nodes, &t->trade);
+}
+
 enum stn_status trainer_open_adapt(struct trainer *t)
 {
     const struct stn_train_config *config = &t->meta.config;
@@ -252,8 +261,9 @@ enum stn_status trainer_open_adapt(struct trainer *t)
         return STN_OK;
     }
     train_vitals_open(&t->vitals);
-    if (t->nodes.rank > 0) {
-        return STN_OK;
+    enum stn_status status = open_trade(t);
+    if (status || t->nodes.rank > 0) {
+        return status;
     }
     int64_t steps = (t->feed.samples + config->batch - 1) / config->batch;
     train_profile_floor(&t->profile, t->sets.counts[STN_SPLIT_TRAIN], steps);

@@ -141,11 +141,12 @@ void train_vitals_begin(struct train_vitals *vitals, double io_s)
     vitals->begun = read_all(vitals, io_s);
 }
 
-void train_vitals_computed(struct train_vitals *vitals, double io_s)
+void train_vitals_computed(struct train_vitals *vitals, double io_s, double idle_s)
 {
     const struct train_vitals_reading was = vitals->begun, now = read_all(vitals, io_s);
     vitals->report = (struct hypertune_report){
-        .compute_s = since(was.clock_s, now.clock_s),
+        .compute_s = since(was.clock_s + idle_s, now.clock_s),
+        .wait_s = idle_s,
         .io_s = since(was.io_s, now.io_s),
         .cpu_s = since(was.cpu_s, now.cpu_s),
         .queue_s = since(was.queue_s, now.queue_s),
@@ -162,7 +163,7 @@ struct hypertune_report train_vitals_exchanged(struct train_vitals *vitals, int6
     double now_s = base_clock_seconds();
     report->step = step;
     report->micro_batches = micro_batches;
-    report->wait_s = since(report->clock_s, now_s);
+    report->wait_s += since(report->clock_s, now_s);
     report->clock_s = now_s - vitals->opened_s;
     return *report;
 }

@@ -39,7 +39,8 @@ void train_vitals_close(struct train_vitals *vitals);
 
 // `io_s`: waiting for data so far, of the whole run.
 void train_vitals_begin(struct train_vitals *vitals, double io_s);
-void train_vitals_computed(struct train_vitals *vitals, double io_s);
+// `idle_s`: of the time since, waiting for other nodes.
+void train_vitals_computed(struct train_vitals *vitals, double io_s, double idle_s);
 // Everybody has computed, and gradients are exchanged. `micro_batches` 0: not to be judged.
 struct hypertune_report train_vitals_exchanged(struct train_vitals *vitals, int64_t step,
                                                int micro_batches);

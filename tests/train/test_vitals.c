@@ -29,7 +29,7 @@ static void a_step_is_measured(void **state)
     train_vitals_open(&vitals);
     train_vitals_begin(&vitals, 3.0);
     burn(0.02);
-    train_vitals_computed(&vitals, 3.5);
+    train_vitals_computed(&vitals, 3.5, 0.0);
     burn(0.005); // waiting, as far as it knows
     struct hypertune_report report = train_vitals_exchanged(&vitals, 7, 4);
     assert_int_equal(report.step, 7);
@@ -44,7 +44,7 @@ static void a_step_is_measured(void **state)
 
     train_vitals_begin(&vitals, 3.5);
     burn(0.001);
-    train_vitals_computed(&vitals, 3.5);
+    train_vitals_computed(&vitals, 3.5, 0.0);
     struct hypertune_report next = train_vitals_exchanged(&vitals, 8, 4);
     assert_true(next.clock_s > report.clock_s);
     assert_true(next.io_s == 0.0);
@@ -73,7 +73,7 @@ static void *stand_by(void *context)
 static int threads_seen(struct train_vitals *vitals)
 {
     train_vitals_begin(vitals, 0.0);
-    train_vitals_computed(vitals, 0.0);
+    train_vitals_computed(vitals, 0.0, 0.0);
     return vitals->thread_count;
 }
 

@@ -142,6 +142,10 @@ static const struct base_option options[] = {
         "send gradients only once all are computed: to see what sending them earlier, the default, "
         "hides",
         NO_LIMITS),
+    ROW("trade", FLAG, config.trade, NULL,
+        "each node computes what the split gave it; by default those that are late in a step give some "
+        "of it to those that are early (--policy balanced)",
+        NO_LIMITS),
     ROW("timeout", REAL, config.timeout, "SECONDS",
         "a node that is silent for so long is lost, and the run ends", 1, 86400, NULL),
     ROW("interfere", TEXT, config.interfere, "LIST",
