@@ -13,6 +13,8 @@
 #include "emulate/membership.h"
 
 static const int64_t sleep_ns_min = 1000000; // shorter ones cost more than they are worth
+// It makes up for what it did not get in so long, no more: not for having been stopped.
+static const int64_t memory_ns = 100000000;
 
 static void compute(void)
 {
@@ -29,6 +31,8 @@ noreturn static void loop(double share)
             continue;
         }
         int64_t cpu_ns = (int64_t)clock() * (1000000000 / CLOCKS_PER_SEC);
+        int64_t earliest_ns = base_clock_ns() - memory_ns - (int64_t)((double)cpu_ns / share);
+        begin_ns = begin_ns > earliest_ns ? begin_ns : earliest_ns;
         int64_t pause_ns = emulate_pause_ns(cpu_ns, base_clock_ns() - begin_ns, share);
         if (pause_ns >= sleep_ns_min) {
             struct timespec pause = {.tv_sec = pause_ns / 1000000000,

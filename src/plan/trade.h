@@ -18,9 +18,9 @@
 // How far a node was when it looked at its clock.
 struct plan_trade_node {
     int planned; // micro-batches of this step
-    int kept;    // of them, those that it has begun, or will before it knows; planned: it gives none
-    int most;    // that it may have; planned: it takes none
-    int done;    // so far, in
+    int kept; // of them, those that it has begun, or will before it knows; planned: it gives none
+    int most; // that it may have; planned: it takes none
+    int done; // so far, in
     double seconds;
 };
 
@@ -40,7 +40,7 @@ struct plan_trade_gift {
     int giver;
     int index; // among the giver's
 };
-struct plan_trade_gift plan_trade_find(const int planned[], const int after[], int count,
-                                       int taker, int i);
+struct plan_trade_gift plan_trade_find(const int planned[], const int after[], int count, int taker,
+                                       int i);
 
 #endif

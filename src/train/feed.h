@@ -57,7 +57,7 @@ struct train_feed {
         int64_t number;
         int done, count;
     } taken, asked;
-    const int *after;                   // [nodes] what a trade made of the step begun, borrowed; NULL: none did
+    const int *after; // [nodes] what a trade made of the step begun, borrowed; NULL: none did
     int64_t taken_counts[DATA_SOURCES]; // samples of the step begun
 };
 

@@ -21,8 +21,7 @@ static enum stn_status accumulate(struct trainer *t, const struct train_feed_ste
     }
     exchange_begin(t->exchange);
     if (t->trade) {
-        train_trade_begin(t->trade, t->feed.planned,
-                          train_feed_may_give(&t->feed, t->nodes.rank));
+        train_trade_begin(t->trade, t->feed.planned, train_feed_may_give(&t->feed, t->nodes.rank));
     }
     enum stn_status status = emulate_interfere_step(t->interfere, t->meta.progress.step + 1);
     if (!status) {

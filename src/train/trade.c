@@ -15,6 +15,7 @@ struct train_trade {
     struct base_arena arena;
     int rank, nodes;
     const struct plan_node *limits;
+    const struct train_meter *meter;
     struct plan_trade_node own;
     int *planned, *after; // [nodes]
     // Node 0's.
@@ -22,10 +23,10 @@ struct train_trade {
     struct plan_node *scratch;
     struct plan_offer *heap;
 
-    bool trades;            // in this step: at least two nodes take part
-    bool told, heard;       // how far it is; what all are to do
-    int64_t begin_ns;       // of the step
-    double wait_seconds;    // of the step
+    bool trades;         // in this step: at least two nodes take part
+    bool told, heard;    // how far it is; what all are to do
+    int64_t begin_ns;    // of the step
+    double wait_seconds; // of the step
 };
 
 // ---- on the communication thread ----------------------------------------------------------------
@@ -76,7 +77,8 @@ static bool arrays_alloc(struct train_trade *trade)
     return trade->planned && trade->after && trade->marks && trade->scratch && trade->heap;
 }
 
-enum stn_status train_trade_create(struct comm *comm, const struct plan_node limits[], struct train_trade **out)
+enum stn_status train_trade_create(struct comm *comm, const struct plan_node limits[],
+                                   const struct train_meter *meter, struct train_trade **out)
 {
     struct train_trade *trade = calloc(1, sizeof(*trade));
     if (trade) {
@@ -84,7 +86,8 @@ enum stn_status train_trade_create(struct comm *comm, const struct plan_node lim
                                       .comm = comm,
                                       .rank = comm_rank(comm),
                                       .nodes = comm_size(comm),
-                                      .limits = limits};
+                                      .limits = limits,
+                                      .meter = meter};
     }
     if (!trade || !arrays_alloc(trade)) {
         train_trade_destroy(trade);
@@ -119,8 +122,8 @@ void train_trade_begin(struct train_trade *trade, const int planned[], bool may_
     }
     trade->trades = partners > 1;
     trade->told = trade->heard = false;
-    trade->own = (struct plan_trade_node){.planned = own,
-                                          .kept = may_give ? plan_trade_kept(own) : own};
+    trade->own =
+        (struct plan_trade_node){.planned = own, .kept = may_give ? plan_trade_kept(own) : own};
     trade->begin_ns = base_clock_ns();
     trade->wait_seconds = 0.0;
 }
@@ -130,6 +133,10 @@ static void tell(struct train_trade *trade, int done)
     trade->told = true;
     trade->own.done = done;
     trade->own.seconds = (double)(base_clock_ns() - trade->begin_ns) * 1e-9;
+    if (trade->meter->pace) {
+        trade->own.seconds =
+            trade->meter->pace(trade->meter->context, trade->rank, trade->own.seconds);
+    }
     comm_submit(trade->comm, &trade->job);
 }
 
@@ -164,8 +171,8 @@ enum stn_status train_trade_look(struct train_trade *trade, int done, int group,
         return STN_OK;
     }
     enum stn_status status = hear(trade);
-    bool same = memcmp(trade->after, trade->planned,
-                       (size_t)trade->nodes * sizeof(*trade->after)) == 0;
+    bool same =
+        memcmp(trade->after, trade->planned, (size_t)trade->nodes * sizeof(*trade->after)) == 0;
     *after = status || same ? NULL : trade->after;
     return status;
 }

@@ -9,12 +9,14 @@
 
 #include "comm/comm.h"
 #include "plan/trade.h"
+#include "train/run.h"
 
 struct train_trade;
 
-// `limits`: on node 0 [nodes], borrowed; their caps hold.
+// `limits`: on node 0 [nodes], borrowed; their caps hold. `meter`, borrowed, may say how long this node takes.
 STN_MUST_CHECK enum stn_status train_trade_create(struct comm *comm,
                                                   const struct plan_node limits[],
+                                                  const struct train_meter *meter,
                                                   struct train_trade **out);
 // NULL is fine. One that was begun and not ended means that this node gives up: see comm_abandon.
 void train_trade_destroy(struct train_trade *trade);

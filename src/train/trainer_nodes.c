@@ -251,7 +251,7 @@ static enum stn_status open_trade(struct trainer *t)
     if (!config->trade || config->policy != STN_POLICY_BALANCED || config->split) {
         return STN_OK;
     }
-    return train_trade_create(t->nodes.comm, t->profile.nodes, &t->trade);
+    return train_trade_create(t->nodes.comm, t->profile.nodes, &t->meter, &t->trade);
 }
 
 enum stn_status trainer_open_adapt(struct trainer *t)

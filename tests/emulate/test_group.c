@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <ftw.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,8 +100,8 @@ static void v1_groups_are_below_our_own(void **state)
     assert_file(group.dir, "2/cpu.cfs_quota_us", "1000");
     assert_file(group.dir, "2/cpu.cfs_period_us", "100000");
     assert_file(group.dir, "0/cpu.cfs_burst_us", "0");
-    assert_file(group.dir, "cpu.shares", "18022"); // 1.76 CPUs, each as ten processes
-    assert_file(group.dir, "1/cpu.shares", "2560");
+    assert_file(group.dir, "cpu.shares", "54498"); // 53.2 processes
+    assert_file(group.dir, "1/cpu.shares", "3200");
     assert_true(emulate_group_enter(group.dir, 1, 4711));
     assert_file(group.dir, "1/cgroup.procs", "4711");
     assert_false(emulate_group_enter(group.dir, 3, 4711));
@@ -162,6 +163,18 @@ static void shares_fit_when_cores_can_be_dealt_out(void **state)
     assert_false(emulate_shares_fit((const double[]){3.0}, 1, 2));
 }
 
+// Who cannot make up for a wait goes first.
+static void whole_cores_weigh_most(void **state)
+{
+    (void)state;
+    assert_true(fabs(emulate_weight_of(1.0) - 200) < 1e-6);
+    assert_true(fabs(emulate_weight_of(2.0) - 400) < 1e-6);
+    assert_true(fabs(emulate_weight_of(0.25) - 3.125) < 1e-9);
+    for (int percent = 1; percent < 100; percent++) {
+        assert_true(emulate_weight_of(percent * 0.01) < emulate_weight_of((percent + 1) * 0.01));
+    }
+}
+
 static void v2_groups_are_below_our_own_where_it_may_share_out(void **state)
 {
     (void)state;
@@ -176,8 +189,8 @@ static void v2_groups_are_below_our_own_where_it_may_share_out(void **state)
     assert_file(group.dir, "cgroup.subtree_control", "+cpu");
     assert_file(group.dir, "1/cpu.max", "5000 20000");
     assert_file(group.dir, "2/cpu.max", "1000 100000");
-    assert_file(group.dir, "cpu.weight", "1760");
-    assert_file(group.dir, "1/cpu.weight", "250");
+    assert_file(group.dir, "cpu.weight", "5322");
+    assert_file(group.dir, "1/cpu.weight", "313");
 }
 
 static void v2_groups_are_beside_our_own_where_it_may_not(void **state)
@@ -285,6 +298,7 @@ int main(void)
                                         make_tree, remove_tree),
         cmocka_unit_test_setup_teardown(programs_that_interfere_have_their_part, make_tree,
                                         remove_tree),
+        cmocka_unit_test(whole_cores_weigh_most),
         cmocka_unit_test(shares_fit_when_cores_can_be_dealt_out),
         cmocka_unit_test_setup_teardown(v2_groups_are_below_our_own_where_it_may_share_out,
                                         make_tree, remove_tree),

@@ -109,6 +109,41 @@ static void take(struct cluster *c, int rank)
     train_feed_release(&c->feeds[rank], batch);
 }
 
+// Moves micro-batches that nobody has taken yet, of nodes without private samples.
+static void trade_draw(struct base_random *random, const struct train_feed *feed, int after[])
+{
+    memcpy(after, feed->planned, NODES * sizeof(*after));
+    for (int i = 0; i < NODES; i++) {
+        bool gives = train_feed_may_give(feed, i) && base_random_below(random, 2) == 0;
+        for (int left = gives ? feed->planned[i] / 2 : 0; left > 0; left--) {
+            after[i]--;
+            after[base_random_below(random, NODES)]++;
+        }
+    }
+}
+
+// A step with a trade in its middle.
+static struct train_feed_step step_traded(struct cluster *c, struct base_random *random)
+{
+    struct train_feed_step first = {0};
+    int after[NODES];
+    for (int rank = 0; rank < NODES; rank++) {
+        struct train_feed *feed = &c->feeds[rank];
+        first = train_feed_begin_step(feed);
+        for (int k = 0; k < (feed->planned[rank] + 1) / 2; k++) {
+            take(c, rank);
+        }
+    }
+    trade_draw(random, &c->feeds[0], after);
+    for (int rank = 0; rank < NODES; rank++) {
+        train_feed_trade(&c->feeds[rank], after);
+        while (c->feeds[rank].taken.done < after[rank]) {
+            take(c, rank);
+        }
+    }
+    return first;
+}
+
 // Takes what every node has in a step; the nodes' feeds agree where it is.
 static struct train_feed_step step(struct cluster *c, const int next_split[])
 {
@@ -173,6 +208,25 @@ static void test_every_sample_once(void **state)
         static struct cluster c;
         cluster_open(&c, repeat, 0);
         run_epochs(&c, true);
+        cluster_close(&c);
+    }
+}
+
+static void test_every_sample_once_with_trades(void **state)
+{
+    (void)state;
+    struct base_random random = base_random_from(4);
+    for (int repeat = 0; repeat <= 2; repeat++) {
+        static struct cluster c;
+        cluster_open(&c, repeat, 0);
+        for (int rank = 0; rank < NODES; rank++) {
+            train_feed_seek(&c.feeds[rank], 0, 0, EPOCHS);
+        }
+        while (!train_feed_is_over(&c.feeds[0])) {
+            if (step_traded(&c, &random).end == c.feeds[0].samples) {
+                check_epoch(&c);
+            }
+        }
         cluster_close(&c);
     }
 }
@@ -280,6 +334,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_sample_once),
+        cmocka_unit_test(test_every_sample_once_with_trades),
         cmocka_unit_test(test_a_node_without_work_keeps_pace),
         cmocka_unit_test(test_splits_take_turns),
         cmocka_unit_test(test_seek_continues),

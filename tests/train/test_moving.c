@@ -186,7 +186,7 @@ static void moved_work_is_the_same_training(void **state)
 }
 
 // Adds what one node put on record.
-static void count_samples(const char *path, int seen[2][SAMPLES])
+static void count_samples(const char *path, int epoch_steps, int seen[2][SAMPLES])
 {
     char line[128];
     int epoch;
@@ -199,10 +199,19 @@ static void count_samples(const char *path, int seen[2][SAMPLES])
         assert_int_equal(sscanf(line, "%d,%ld,public,%ld\n", &epoch, &step, &sample), 3);
         assert_in_range(epoch, 1, 2);
         assert_in_range(sample, 0, SAMPLES - 1);
-        assert_int_equal((step - 1) / STEPS_OF_EPOCH + 1, epoch);
+        assert_int_equal((step - 1) / epoch_steps + 1, epoch);
         seen[epoch - 1][sample]++;
     }
     fclose(file);
+}
+
+static void assert_all_once(int seen[2][SAMPLES])
+{
+    for (int epoch = 0; epoch < 2; epoch++) {
+        for (int i = 0; i < SAMPLES; i++) {
+            assert_int_equal(seen[epoch][i], 1);
+        }
+    }
 }
 
 static void every_sample_is_on_record_once(void **state)
@@ -216,14 +225,10 @@ static void every_sample_is_on_record_once(void **state)
     struct heard heard = run(&config, (struct load){.from = 7, .to = 13, .slowdown = 3.0}, &result);
     assert_true(heard_kind(&heard, STN_CHANGE_SPLIT) >= 2);
     assert_int_equal(config.epochs, 2);
-    count_samples(in(alone, "a.csv"), seen);
-    count_samples(in(alone, "b.csv"), seen);
-    count_samples(in(alone, "c.csv"), seen);
-    for (int epoch = 0; epoch < 2; epoch++) {
-        for (int i = 0; i < SAMPLES; i++) {
-            assert_int_equal(seen[epoch][i], 1);
-        }
-    }
+    count_samples(in(alone, "a.csv"), STEPS_OF_EPOCH, seen);
+    count_samples(in(alone, "b.csv"), STEPS_OF_EPOCH, seen);
+    count_samples(in(alone, "c.csv"), STEPS_OF_EPOCH, seen);
+    assert_all_once(seen);
 }
 
 static void an_audit_that_cannot_be_written_is_refused(void **state)
@@ -285,6 +290,106 @@ static void broken_reports_move_nothing(void **state)
     struct heard heard = run(&config, load, &result);
     assert_int_equal(heard.count, 0);
     assert_int_equal(heard.images, 626);
+}
+
+// ---- while a step runs --------------------------------------------------------------------------
+
+// Who is late changes from step to step, always by the same pattern.
+static double pace(void *context, int node, double seconds)
+{
+    (void)context;
+    (void)seconds;
+    static _Thread_local int step;
+    static const double times[][NODES] = {{1.0, 1.3, 0.9}, {1.2, 1.0, 1.0}, {1.0, 1.0, 1.0}};
+    return times[step++ % 3][node];
+}
+
+struct trades {
+    int moved; // steps
+    int64_t images;
+};
+
+static void hear_trades(void *context, const struct stn_train_step *step)
+{
+    struct trades *trades = context;
+    bool moved = false;
+    for (int i = 0; i < NODES; i++) {
+        moved = moved || step->node[i].planned != step->node[i].micro_batches;
+    }
+    trades->moved += moved && step->images == 54; // a short step has other numbers anyway
+    trades->images += step->images;
+}
+
+static struct trades run_trades(const struct stn_train_config *config)
+{
+    struct trades trades = {0};
+    const struct stn_train_observer observer = {.context = &trades, .step = hear_trades};
+    struct load none = {0};
+    const struct train_meter meter = {.alter = measure, .pace = pace, .context = &none};
+    enum stn_status statuses[NODES];
+    cluster_run_measured(NODES, config, NULL, &observer, &meter, statuses, NULL);
+    for (int i = 0; i < NODES; i++) {
+        assert_int_equal(statuses[i], STN_OK);
+    }
+    assert_int_equal(trades.images, 2 * SAMPLES);
+    return trades;
+}
+
+// 6 steps an epoch, five of 27 micro-batches, nine a node, and one that is short.
+static struct stn_train_config steps_of_nine(const char *out)
+{
+    struct stn_train_config config = steps_of_eight(out);
+    config.batch = 54;
+    return config;
+}
+
+static void traded_work_is_the_same_training(void **state)
+{
+    (void)state;
+    static int seen[2][SAMPLES];
+    struct stn_train_config config = steps_of_nine(together);
+    config.cluster = "nodes: [{name: a}, {name: b}, {name: c}]";
+    config.audit_dir = alone;
+    assert_true(run_trades(&config).moved >= 5);
+    count_samples(in(alone, "a.csv"), 6, seen);
+    count_samples(in(alone, "b.csv"), 6, seen);
+    count_samples(in(alone, "c.csv"), 6, seen);
+    assert_all_once(seen);
+    config.audit_dir = config.cluster = NULL;
+    run_alone(config);
+    double distance =
+        checkpoint_distance(in(together, "last.safetensors"), in(alone, "last.safetensors"));
+    if (distance > 0.0) {
+        fail_msg("weights differ by %.2g of the largest", distance);
+    }
+}
+
+static void who_is_told_not_to_trade_does_not(void **state)
+{
+    (void)state;
+    struct stn_train_config config = steps_of_nine(NULL);
+    config.trade = false;
+    assert_int_equal(run_trades(&config).moved, 0);
+    config.trade = true;
+    config.split = "9,9,9";
+    assert_int_equal(run_trades(&config).moved, 0);
+}
+
+static void refuse_to_trade(int node, struct stn_train_config *config)
+{
+    config->trade = node != 1;
+}
+
+static void all_trade_or_nobody(void **state)
+{
+    (void)state;
+    struct stn_train_config config = steps_of_nine(NULL);
+    enum stn_status statuses[NODES];
+    cluster_run(NODES, &config, refuse_to_trade, NULL, statuses, NULL);
+    for (int i = 0; i < NODES; i++) {
+        assert_int_equal(statuses[i], STN_ERR_INVALID);
+    }
+    assert_non_null(strstr(errors_last(), "other settings"));
 }
 
 // ---- those that only watch ----------------------------------------------------------------------
@@ -366,6 +471,9 @@ int main(void)
         cmocka_unit_test(work_goes_and_comes_back),
         cmocka_unit_test(a_quiet_run_moves_nothing),
         cmocka_unit_test(broken_reports_move_nothing),
+        cmocka_unit_test(traded_work_is_the_same_training),
+        cmocka_unit_test(who_is_told_not_to_trade_does_not),
+        cmocka_unit_test(all_trade_or_nobody),
         cmocka_unit_test(others_are_told_and_move_nothing),
         cmocka_unit_test(the_papers_way_ends_the_epoch),
         cmocka_unit_test(the_papers_way_resumes),

@@ -143,7 +143,8 @@ static const struct base_option options[] = {
         "hides",
         NO_LIMITS),
     ROW("trade", FLAG, config.trade, NULL,
-        "each node computes what the split gave it; by default those that are late in a step give some "
+        "each node computes what the split gave it; by default those that are late in a step give "
+        "some "
         "of it to those that are early (--policy balanced)",
         NO_LIMITS),
     ROW("timeout", REAL, config.timeout, "SECONDS",
