@@ -7,8 +7,8 @@
 #include "plan/split.h"
 
 // Late enough to know how fast a node is, early enough for all to have heard before anybody has nothing else to do:
-// nobody waits unless one node is 1.4 times as late as another.
-static const double mark_part = 0.6, kept_part = 0.85;
+// nobody waits unless one node is 1.2 times as late as another.
+static const double mark_part = 0.75, kept_part = 0.92;
 static const int planned_least = 8;
 static const double gain_least = 0.01; // of a step: whoever takes samples has not prepared them
 
@@ -24,7 +24,8 @@ int plan_trade_mark(int planned)
 
 int plan_trade_kept(int planned)
 {
-    return plan_trade_takes_part(planned) ? (int)ceil(kept_part * planned) : planned;
+    return plan_trade_takes_part(planned) ? (int)fmin(ceil(kept_part * planned), planned - 1)
+                                          : planned;
 }
 
 static bool tells(const struct plan_trade_node *node)
