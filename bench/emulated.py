@@ -115,9 +115,9 @@ class Paused:
     """A training that stands still but when it is told to run. Several of them take turns of a few steps: what others do
     to this machine, from one second to the next, they do to all alike."""
 
-    WARM_UP = 2
+    SETTLE = 0.05  # seconds into a step when all nodes compute: they are to be stopped alike
 
-    def __init__(self, program, arguments, what):
+    def __init__(self, program, arguments, what, warm_up=2):
         self.program, self.what = os.path.realpath(program), what
         self.folder = tempfile.TemporaryDirectory()
         self.file = pathlib.Path(self.folder.name, "events.jsonl")
@@ -130,7 +130,7 @@ class Paused:
                 list(map(str, [program, "train", *arguments, "--timeout", 600, "--out",
                                pathlib.Path(self.folder.name, "out"), "--events", self.file, "--progress", "none"])),
                 stdout=subprocess.DEVNULL, stderr=errors)
-        self.run_until(self.WARM_UP)
+        self.run_until(warm_up)
 
     def __enter__(self):
         return self
@@ -143,14 +143,18 @@ class Paused:
         self.folder.cleanup()
 
     def run_until(self, step):
-        """Stands still again as soon as that many steps are done."""
+        """Stands still again when that many steps are done, and the next has begun."""
+        if len(self.steps) >= step:
+            return
         self._signal(signal.SIGCONT)
         while len(self.steps) < step:
             if self.process.poll() is not None:
                 self._fail()
             time.sleep(0.01)
             self._read_events()
+        time.sleep(self.SETTLE)
         self._signal(signal.SIGSTOP)
+        self._read_events()
         self.spoiled.add(len(self.steps) + 1)
 
     def turn(self, steps):
@@ -189,7 +193,9 @@ class Paused:
         return found[1:] or found
 
     def _read_events(self):
-        text = self.file.read_bytes()[self.read:] if self.file.exists() else b""
+        if not self.file.exists() or self.file.stat().st_size == self.read:
+            return
+        text = self.file.read_bytes()[self.read:]
         whole = text[:text.rfind(b"\n") + 1]
         self.read += len(whole)
         self.events += map(json.loads, whole.splitlines())

@@ -3,7 +3,9 @@
 // nodes measure is made up, so every decision is known beforehand.
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cluster_run.h"
 #include "cmocka_all.h"
@@ -392,6 +394,42 @@ static void all_trade_or_nobody(void **state)
     assert_non_null(strstr(errors_last(), "other settings"));
 }
 
+static void assert_all_fail(const struct stn_train_config *config, const char *line)
+{
+    enum stn_status statuses[NODES];
+    cluster_run(NODES, config, NULL, NULL, statuses, NULL);
+    for (int i = 0; i < NODES; i++) {
+        assert_int_equal(statuses[i], STN_ERR_IO);
+    }
+    assert_non_null(strstr(errors_last(), line));
+}
+
+// It has something to say to the others also when it computes nothing.
+static void a_node_that_fails_before_it_trades_ends_all(void **state)
+{
+    (void)state;
+    struct stn_train_config config = steps_of_nine(NULL);
+    char path[4096];
+    const char *usual = getenv("PATH");
+    snprintf(path, sizeof(path), "%s", usual ? usual : "");
+    config.epochs = 1000;
+    config.cluster = "nodes: [{name: a}, {name: b}, {name: c}]";
+    config.interfere = "b@2-1000:gzip*1"; // noticed in the third step, or when it has ended
+    setenv("PATH", "/nowhere", 1);
+    assert_all_fail(&config, "is gzip installed?");
+    setenv("PATH", path, 1);
+}
+
+static void a_node_that_fails_after_it_traded_ends_all(void **state)
+{
+    (void)state;
+    struct stn_train_config config = steps_of_nine(NULL);
+    config.cluster = "nodes: [{name: a}, {name: full}, {name: c}]";
+    config.audit_dir = alone;
+    assert_int_equal(symlink("/dev/full", in(alone, "full.csv")), 0);
+    assert_all_fail(&config, "--audit");
+}
+
 // ---- those that only watch ----------------------------------------------------------------------
 
 static void others_are_told_and_move_nothing(void **state)
@@ -474,6 +512,8 @@ int main(void)
         cmocka_unit_test(traded_work_is_the_same_training),
         cmocka_unit_test(who_is_told_not_to_trade_does_not),
         cmocka_unit_test(all_trade_or_nobody),
+        cmocka_unit_test(a_node_that_fails_before_it_trades_ends_all),
+        cmocka_unit_test(a_node_that_fails_after_it_traded_ends_all),
         cmocka_unit_test(others_are_told_and_move_nothing),
         cmocka_unit_test(the_papers_way_ends_the_epoch),
         cmocka_unit_test(the_papers_way_resumes),
