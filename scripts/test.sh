@@ -17,13 +17,13 @@ choose() {
     case $1 in
     asan) select=(-L 'unit|cli' -E 'style|slow|cli_tune|cli_hypertune|test_cluster') ;;
     # libgomp is not instrumented, so TSan sees races in every parallel region: only what has threads of its own.
-    tsan) select=(-R 'loader|report_|comm_|exchange_|base_lanes') targets=$(tsan_targets) ;;
+    tsan) select=(-R 'loader|report_|comm_|exchange_|base_lanes|train_trade') targets=$(tsan_targets) ;;
     *) select=() ;;
     esac
 }
 
 tsan_targets() {
-    ctest --test-dir build/tsan -N -R 'loader|report_|comm_|exchange_|base_lanes' | awk '$1 == "Test" && /#/ { print $NF }'
+    ctest --test-dir build/tsan -N -R 'loader|report_|comm_|exchange_|base_lanes|train_trade' | awk '$1 == "Test" && /#/ { print $NF }'
 }
 
 run() {

@@ -9,6 +9,17 @@
 
 enum { TAG_MARK = 3, TAG_AFTER = 4 };
 
+// Where all are at their marks within so short a time, messages take longer than what they are about: a node that has used up its
+// share of a CPU hears nothing for as long. Then nobody trades in so many steps.
+static const double seconds_least = 0.15;
+enum { REST_STEPS = 100 };
+
+// What node 0 says.
+struct answer {
+    int rest;    // nobody trades in so many steps to come
+    int after[]; // [nodes] micro-batches of this one
+};
+
 struct train_trade {
     struct comm_job job; // first: a job is cast back
     struct comm *comm;
@@ -17,12 +28,15 @@ struct train_trade {
     const struct plan_node *limits;
     const struct train_meter *meter;
     struct plan_trade_node own;
-    int *planned, *after; // [nodes]
+    int *planned; // [nodes]
+    struct answer *answer;
+    size_t answer_bytes;
     // Node 0's.
     struct plan_trade_node *marks; // [nodes]
     struct plan_node *scratch;
     struct plan_offer *heap;
 
+    int rest;            // steps in which nobody trades
     bool trades;         // in this step: at least two nodes take part
     bool told, heard;    // how far it is; what all are to do
     int64_t begin_ns;    // of the step
@@ -31,10 +45,20 @@ struct train_trade {
 
 // ---- on the communication thread ----------------------------------------------------------------
 
+static bool is_short(const struct train_trade *trade)
+{
+    double longest_s = 0.0;
+    for (int i = 0; i < trade->nodes; i++) {
+        double seconds = trade->marks[i].seconds;
+        longest_s = seconds > longest_s ? seconds : longest_s;
+    }
+    return longest_s < seconds_least;
+}
+
 static enum stn_status decide(struct comm *comm, struct train_trade *trade)
 {
+    struct answer *answer = trade->answer;
     enum stn_status status = STN_OK;
-    size_t bytes = (size_t)trade->nodes * sizeof(*trade->after);
     trade->marks[0] = trade->own;
     for (int i = 1; i < trade->nodes && !status; i++) {
         status = comm_receive(comm, i, TAG_MARK, &trade->marks[i], sizeof(trade->marks[i]));
@@ -43,10 +67,11 @@ static enum stn_status decide(struct comm *comm, struct train_trade *trade)
         trade->marks[i].most = trade->limits[i].cap;
     }
     if (!status) {
-        plan_trade(trade->marks, trade->nodes, trade->scratch, trade->heap, trade->after);
+        plan_trade(trade->marks, trade->nodes, trade->scratch, trade->heap, answer->after);
+        answer->rest = is_short(trade) ? REST_STEPS : 0;
     }
     for (int i = 1; i < trade->nodes && !status; i++) {
-        status = comm_send(comm, i, TAG_AFTER, COMM_CONTROL, trade->after, bytes);
+        status = comm_send(comm, i, TAG_AFTER, COMM_CONTROL, answer, trade->answer_bytes);
     }
     return status;
 }
@@ -59,9 +84,7 @@ static enum stn_status run(struct comm *comm, struct comm_job *job)
     }
     enum stn_status status =
         comm_send(comm, 0, TAG_MARK, COMM_CONTROL, &trade->own, sizeof(trade->own));
-    return status ? status
-                  : comm_receive(comm, 0, TAG_AFTER, trade->after,
-                                 (size_t)trade->nodes * sizeof(*trade->after));
+    return status ? status : comm_receive(comm, 0, TAG_AFTER, trade->answer, trade->answer_bytes);
 }
 
 // ---- creation -----------------------------------------------------------------------------------
@@ -70,11 +93,12 @@ static bool arrays_alloc(struct train_trade *trade)
 {
     size_t nodes = (size_t)trade->nodes, deciding = trade->rank == 0 ? nodes : 1;
     trade->planned = base_arena_alloc(&trade->arena, nodes * sizeof(*trade->planned));
-    trade->after = base_arena_alloc(&trade->arena, nodes * sizeof(*trade->after));
+    trade->answer_bytes = sizeof(*trade->answer) + nodes * sizeof(trade->answer->after[0]);
+    trade->answer = base_arena_alloc(&trade->arena, trade->answer_bytes);
     trade->marks = base_arena_alloc(&trade->arena, deciding * sizeof(*trade->marks));
     trade->scratch = base_arena_alloc(&trade->arena, deciding * sizeof(*trade->scratch));
     trade->heap = base_arena_alloc(&trade->arena, deciding * sizeof(*trade->heap));
-    return trade->planned && trade->after && trade->marks && trade->scratch && trade->heap;
+    return trade->planned && trade->answer && trade->marks && trade->scratch && trade->heap;
 }
 
 enum stn_status train_trade_create(struct comm *comm, const struct plan_node limits[],
@@ -120,7 +144,8 @@ void train_trade_begin(struct train_trade *trade, const int planned[], bool may_
     for (int i = 0; i < trade->nodes; i++) {
         partners += plan_trade_takes_part(planned[i]);
     }
-    trade->trades = partners > 1;
+    trade->trades = partners > 1 && trade->rest == 0;
+    trade->rest -= trade->rest > 0;
     trade->told = trade->heard = false;
     trade->own =
         (struct plan_trade_node){.planned = own, .kept = may_give ? plan_trade_kept(own) : own};
@@ -146,6 +171,7 @@ static enum stn_status hear(struct train_trade *trade)
     trade->heard = true;
     enum stn_status status = comm_wait(trade->comm, &trade->job);
     trade->wait_seconds += (double)(base_clock_ns() - begin) * 1e-9;
+    trade->rest = status ? 0 : trade->answer->rest;
     return status;
 }
 
@@ -171,9 +197,9 @@ enum stn_status train_trade_look(struct train_trade *trade, int done, int group,
         return STN_OK;
     }
     enum stn_status status = hear(trade);
-    bool same =
-        memcmp(trade->after, trade->planned, (size_t)trade->nodes * sizeof(*trade->after)) == 0;
-    *after = status || same ? NULL : trade->after;
+    const int *said = trade->answer->after;
+    bool same = memcmp(said, trade->planned, (size_t)trade->nodes * sizeof(*said)) == 0;
+    *after = status || same ? NULL : said;
     return status;
 }
 

@@ -306,6 +306,11 @@ static double pace(void *context, int node, double seconds)
     return times[step++ % 3][node];
 }
 
+static double hasty_pace(void *context, int node, double seconds)
+{
+    return 0.1 * pace(context, node, seconds);
+}
+
 struct trades {
     int moved; // steps
     int64_t images;
@@ -322,12 +327,13 @@ static void hear_trades(void *context, const struct stn_train_step *step)
     trades->images += step->images;
 }
 
-static struct trades run_trades(const struct stn_train_config *config)
+static struct trades run_trades(const struct stn_train_config *config,
+                                double (*pace_of)(void *context, int node, double seconds))
 {
     struct trades trades = {0};
     const struct stn_train_observer observer = {.context = &trades, .step = hear_trades};
     struct load none = {0};
-    const struct train_meter meter = {.alter = measure, .pace = pace, .context = &none};
+    const struct train_meter meter = {.alter = measure, .pace = pace_of, .context = &none};
     enum stn_status statuses[NODES];
     cluster_run_measured(NODES, config, NULL, &observer, &meter, statuses, NULL);
     for (int i = 0; i < NODES; i++) {
@@ -352,7 +358,7 @@ static void traded_work_is_the_same_training(void **state)
     struct stn_train_config config = steps_of_nine(together);
     config.cluster = "nodes: [{name: a}, {name: b}, {name: c}]";
     config.audit_dir = alone;
-    assert_true(run_trades(&config).moved >= 5);
+    assert_true(run_trades(&config, pace).moved >= 5);
     count_samples(in(alone, "a.csv"), 6, seen);
     count_samples(in(alone, "b.csv"), 6, seen);
     count_samples(in(alone, "c.csv"), 6, seen);
@@ -371,10 +377,18 @@ static void who_is_told_not_to_trade_does_not(void **state)
     (void)state;
     struct stn_train_config config = steps_of_nine(NULL);
     config.trade = false;
-    assert_int_equal(run_trades(&config).moved, 0);
+    assert_int_equal(run_trades(&config, pace).moved, 0);
     config.trade = true;
     config.split = "9,9,9";
-    assert_int_equal(run_trades(&config).moved, 0);
+    assert_int_equal(run_trades(&config, pace).moved, 0);
+}
+
+// Once is enough to see that it is not worth it.
+static void steps_that_are_short_are_let_be(void **state)
+{
+    (void)state;
+    const struct stn_train_config config = steps_of_nine(NULL);
+    assert_int_equal(run_trades(&config, hasty_pace).moved, 1);
 }
 
 static void refuse_to_trade(int node, struct stn_train_config *config)
@@ -511,6 +525,7 @@ int main(void)
         cmocka_unit_test(broken_reports_move_nothing),
         cmocka_unit_test(traded_work_is_the_same_training),
         cmocka_unit_test(who_is_told_not_to_trade_does_not),
+        cmocka_unit_test(steps_that_are_short_are_let_be),
         cmocka_unit_test(all_trade_or_nobody),
         cmocka_unit_test(a_node_that_fails_before_it_trades_ends_all),
         cmocka_unit_test(a_node_that_fails_after_it_traded_ends_all),
