@@ -104,11 +104,13 @@ static void each_gives_the_bits_it_gives_shared(void **state)
 {
     (void)state;
     abreast_equals_shared("mobilenet_v2", 48, 2);
-    abreast_equals_shared("mobilenet_v2", 32, 4);
     abreast_equals_shared("shufflenet_v1", 32, 2);
+#ifndef __SANITIZE_ADDRESS__ // ten times slower there, and the same code
+    abreast_equals_shared("mobilenet_v2", 32, 4);
     abreast_equals_shared("shufflenet_v2_x1_0", 32, 3);
     abreast_equals_shared("nasnet_mobile", 32, 2);
     abreast_equals_shared("resnet18", 64, 2);
+#endif
 }
 
 // Some abreast, then one that all share, and everything collected at the end.
