@@ -23,7 +23,7 @@ struct emulate_quota emulate_quota_of(double cpus, bool fits)
 }
 
 // To the scheduler a group is one process, however many nodes are in it: beside other programs it would get a fraction of
-// its quota. So each CPU of a share weighs as much as ten processes; more than its quota a group cannot take anyway. And
+// its quota. So each CPU of a share weighs as much as some ten processes; more than its quota a group cannot take anyway. And
 // who has no time to lose goes first: a share of a whole core never makes up for a wait, one of a quarter does.
 double emulate_weight_of(double cpus)
 {
