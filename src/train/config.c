@@ -17,7 +17,7 @@ static struct stn_adapt_options adapt_defaults(void)
         .noise = decide.detect.noise_least,
         .move_cost = decide.cost_steps,
         .move_certainty = decide.gain_errors,
-        .move_gain = decide.gain_least,
+        .move_gain = 0.05, // more than decide.gain_least: trades even out what is less
         .move_horizon = decide.horizon_most,
         .probe_steps = decide.probe.first_steps,
         .probe_budget = decide.probe.budget,

@@ -167,7 +167,9 @@ static const struct base_option options[] = {
     ROW("move-certainty", REAL, config.adapt.move_certainty, "X",
         "balanced: standard errors of the gain that it must exceed", 0, 1000, NULL),
     ROW("move-gain", REAL, config.adapt.move_gain, "X",
-        "balanced: part of a step that it must exceed while speeds only drift", 0, 1, NULL),
+        "balanced: part of a step that it must exceed while speeds only drift (with --no-trade, "
+        "0.03 is better)",
+        0, 1, NULL),
     ROW("move-horizon", REAL, config.adapt.move_horizon, "STEPS",
         "balanced: the gain counts over so many steps at most", 1, 1000000, NULL),
     ROW("probe-steps", INT64, config.adapt.probe_steps, "N",
