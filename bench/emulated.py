@@ -15,7 +15,7 @@ import tempfile
 import time
 
 BEGIN = time.monotonic()
-CALM = 0.03  # part of the machine that others may use while something is measured
+CALM = 0.05  # part of the machine that others may use while something is measured; ticks, that CPUs' time is counted by, err by 0.03
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
@@ -137,8 +137,12 @@ class Paused:
 
     def __exit__(self, *_):
         if self.process.poll() is None:
+            spent, counted = sum(map(cpu_seconds, self._nodes())), Neighbours.now()["own"]
             self._signal(signal.SIGCONT)
-            self.process.terminate()  # once: whoever is killed is not waited for, and its CPU time would seem another's
+            self.process.terminate()
+            self.process.wait()
+            counted = Neighbours.now()["own"] - counted
+            Neighbours.uncounted += max(0.0, spent - counted)
         self.process.wait()
         self.folder.cleanup()
 
@@ -207,6 +211,12 @@ def speed(steps, skip=2):
     return statistics.median(step["images_per_second"] for step in steps[skip:])
 
 
+def typical(values):
+    """The mean without the best and the worst quarter: a median throws away more than a noisy machine can spare."""
+    cut = len(values) // 4
+    return statistics.mean(sorted(values)[cut:len(values) - cut])
+
+
 def split_of(total, speeds):
     """Micro-batches in proportion to speeds, by largest remainder."""
     due = [total * s / sum(speeds) for s in speeds]
@@ -216,8 +226,19 @@ def split_of(total, speeds):
     return split
 
 
+def cpu_seconds(pid):
+    """That a process has used."""
+    try:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0  # it has ended
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 class Neighbours:
     """CPU time that others took on this machine between two moments, as a share of all CPUs."""
+
+    uncounted = 0.0  # seconds of nodes that their launcher did not wait for
 
     def __init__(self):
         self.begin = self.now()
@@ -229,7 +250,7 @@ class Neighbours:
         tick = os.sysconf("SC_CLK_TCK")
         own = os.times()
         return {"all": sum(busy) / tick, "idle": idle / tick,
-                "own": own.user + own.system + own.children_user + own.children_system}
+                "own": own.user + own.system + own.children_user + own.children_system + Neighbours.uncounted}
 
     def share(self):
         passed = {key: value - self.begin[key] for key, value in self.now().items()}
