@@ -3,7 +3,8 @@
 //
 // oneDNN's execute call keeps a small argument table on the heap while it runs, and its matrix
 // product a panel of 16 KiB for each thread, whatever the caller does and however large the matrices
-// are. Such short-lived pieces from the library are counted apart, and may not be larger.
+// are (with AVX2; with AVX-512 up to 2 MiB). Such short-lived pieces from the library are counted
+// apart, and may not be larger.
 #ifndef TESTS_ALLOCATION_COUNTER_H
 #define TESTS_ALLOCATION_COUNTER_H
 
