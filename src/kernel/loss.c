@@ -49,6 +49,12 @@ static void row_gradient(const float *z, int label, int classes, double smoothin
     }
 }
 
+// To 2^-28: sums of such numbers are exact up to 2^25, so they do not depend on who adds which first.
+static double rounded(double loss)
+{
+    return ldexp(rint(ldexp(loss, 28)), -28);
+}
+
 void kernel_loss_softmax(const float *logits, const int32_t *labels, int n, int rows, int classes,
                          float smoothing, float *dlogits, struct kernel_loss_totals *totals)
 {
@@ -60,7 +66,7 @@ void kernel_loss_softmax(const float *logits, const int32_t *labels, int n, int 
         const double max = (double)z[best];
         const double lse = log_sum_exp(z, classes, max);
         const double loss = row_loss(z, label, classes, (double)smoothing, max, lse);
-        totals->loss_sum += loss;
+        totals->loss_sum += rounded(loss);
         totals->correct += best == label && !isnan(loss);
         if (dlogits)
             row_gradient(z, label, classes, (double)smoothing, max, lse,

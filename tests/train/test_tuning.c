@@ -133,7 +133,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(tuning_changes_nothing, make, unmake),
         cmocka_unit_test_setup_teardown(tuning_a_resumed_run_changes_nothing, make, unmake),
     };
-    // The last micro-batch of a step is short, and the two splits are not the same: docs/decisions/0011, Limits.
-    setenv("DNNL_MAX_CPU_ISA", "AVX2", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
