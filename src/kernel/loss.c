@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax cross-entropy. One plain version serves every backend: logits are small, and sums in
-// double keep the loss the same whoever computes it.
+// double of rounded losses are the same whoever computes which.
 #include <assert.h>
 #include <math.h>
 #include <string.h>
