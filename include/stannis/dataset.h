@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images with labels, in two splits. A data set is named by a spec:
+// Images with labels, in two subsets. A data set is named by a spec:
 //
 //     synthetic[:COUNT]   generated from the seed, learnable, no files
 //     fashion-mnist       Debian package dataset-fashion-mnist
@@ -17,7 +17,7 @@
 
 #include "stannis/status.h"
 
-enum stn_split { STN_SPLIT_TRAIN, STN_SPLIT_VAL, STN_SPLIT_COUNT };
+enum stn_subset { STN_SUBSET_TRAIN, STN_SUBSET_VAL, STN_SUBSET_COUNT };
 
 struct stn_dataset_options {
     const char *spec;
@@ -39,9 +39,9 @@ struct stn_dataset_info {
     int channels;     // 1 or 3
     int image_size;   // edge of what the network sees
     int classes;
-    const char *const *class_names; // [classes]
-    int64_t count[STN_SPLIT_COUNT]; // samples in each split
-    float mean[3], std[3];          // of pixel values in 0…1, per channel: the normalisation
+    const char *const *class_names;  // [classes]
+    int64_t count[STN_SUBSET_COUNT]; // samples in each subset
+    float mean[3], std[3];           // of pixel values in 0…1, per channel: the normalisation
 };
 
 struct stn_dataset;
@@ -57,8 +57,8 @@ stn_dataset_open_private(const char *dir, const struct stn_dataset *like, struct
 void stn_dataset_close(struct stn_dataset *dataset);
 // Borrowed; valid until close.
 const struct stn_dataset_info *stn_dataset_info(const struct stn_dataset *dataset);
-// How many samples of a split each class has: counts[info.classes].
-void stn_dataset_class_counts(const struct stn_dataset *dataset, enum stn_split split,
+// How many samples of a subset each class has: counts[info.classes].
+void stn_dataset_class_counts(const struct stn_dataset *dataset, enum stn_subset subset,
                               int64_t counts[]);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan: how fast each node of a cluster was measured to be, who computes how much of a step
-// because of it, and what that promises. stn_tune_run (stannis/train.h) makes one; as a file it can be
-// kept, read by people, and given to a training.
+// because of it, and what that promises. stn_tune_run (stannis/train.h) makes one; as a file it can
+// be kept, read by people, and given to a training.
 #ifndef STANNIS_PLAN_H
 #define STANNIS_PLAN_H
 
@@ -58,8 +58,8 @@ struct stn_plan {
 };
 
 void stn_plan_destroy(struct stn_plan *plan); // NULL is fine
-// Versioned JSON. Writing replaces the file whole or not at all; reading refuses what is damaged, of another
-// version, or contradicts itself.
+// Versioned JSON. Writing replaces the file whole or not at all; reading refuses what is damaged,
+// of another version, or contradicts itself.
 STN_MUST_CHECK enum stn_status stn_plan_write(const struct stn_plan *plan, const char *path);
 STN_MUST_CHECK enum stn_status stn_plan_read(const char *path, struct stn_plan **out);
 // What the file would hold, to be freed.

@@ -20,10 +20,11 @@
 enum stn_schedule { STN_SCHEDULE_CONSTANT, STN_SCHEDULE_STEP, STN_SCHEDULE_COSINE };
 enum stn_augment { STN_AUGMENT_NONE, STN_AUGMENT_CROP, STN_AUGMENT_FLIP, STN_AUGMENT_FULL };
 
-// Where nodes' private sets differ in size: the smaller ones leave more room for public data, or are
-// repeated until all count like the largest.
+// Where nodes' private sets differ in size: the smaller ones leave more room for public data, or
+// are repeated until all count like the largest.
 enum stn_fill { STN_FILL_PUBLIC, STN_FILL_REPEAT };
-// Whether nodes are measured before the first step; if not, their speeds are guessed from their CPUs.
+// Whether nodes are measured before the first step; if not, their speeds are guessed from their
+// CPUs.
 enum stn_tune { STN_TUNE_NEVER, STN_TUNE_SEVERAL, STN_TUNE_ALWAYS };
 // Policy hypertune: how a node's new batch is found; see hypertune/paper.h.
 enum stn_rebatch { STN_REBATCH_INTERPOLATE, STN_REBATCH_INVERSE, STN_REBATCH_CPU };
@@ -31,10 +32,11 @@ enum stn_lr_scale { STN_LR_SCALE_NONE, STN_LR_SCALE_LINEAR };
 // How gradients travel.
 enum stn_wire { STN_WIRE_FP32, STN_WIRE_FP16 };
 
-// The fastest of 4, 8, 16 and 32 (with BatchNorm of 16 and 32) that fits, measured before the start.
+// The fastest of 4, 8, 16 and 32 (with BatchNorm of 16 and 32) that fits, measured before the
+// start.
 enum { STN_MICRO_BATCH_AUTO = -1, STN_MICRO_BATCH_MOST = 32, STN_MICRO_BATCH_TRIALS = 4 };
-// The smallest batch at which the nodes are predicted to be efficient enough. The learning rate then
-// is that of STN_BATCH_USUAL samples, and scaled with the batch.
+// The smallest batch at which the nodes are predicted to be efficient enough. The learning rate
+// then is that of STN_BATCH_USUAL samples, and scaled with the batch.
 enum { STN_BATCH_AUTO = -1, STN_BATCH_USUAL = 128 };
 
 // When work is moved: hypertune/decide.h and detect.h, and for policy hypertune paper.h, say more.
@@ -99,7 +101,8 @@ struct stn_train_config {
     bool overlap;   // gradients leave while the last micro-batch is still computed
     bool trade;     // balanced: late nodes give micro-batches to early ones while a step runs
     double timeout; // seconds of silence after which a node counts as lost
-    // "NODE@FROM-TO:LOAD[,…]": other programs on nodes while these steps run (emulate/schedule.h); or NULL
+    // "NODE@FROM-TO:LOAD[,…]": other programs on nodes while these steps run (emulate/schedule.h);
+    // or NULL
     const char *interfere;
     // Polled between steps; true: save and return ERR_INTERRUPTED. NULL: never.
     bool (*stop_requested)(void *context);
@@ -216,8 +219,8 @@ struct stn_tune_progress {
 
 struct stn_train_observer {
     void *context;
-    // Before the start, where nodes are measured: again and again, then once the outcome. Of a plan that
-    // was read from a file only the outcome.
+    // Before the start, where nodes are measured: again and again, then once the outcome. Of a plan
+    // that was read from a file only the outcome.
     void (*tuning)(void *context, const struct stn_tune_progress *progress);
     void (*tuned)(void *context, const struct stn_plan *plan);
     void (*start)(void *context, const struct stn_train_start *start);
@@ -251,8 +254,8 @@ STN_MUST_CHECK enum stn_status stn_train_run(const struct stn_train_config *conf
                                              const struct stn_train_observer *observer,
                                              struct stn_train_result *out);
 
-// Measures the nodes as a training with these settings would, and plans; trains nothing, saves nothing.
-// Every node calls it; the plan is node 0's, the others get NULL.
+// Measures the nodes as a training with these settings would, and plans; trains nothing, saves
+// nothing. Every node calls it; the plan is node 0's, the others get NULL.
 STN_MUST_CHECK enum stn_status stn_tune_run(const struct stn_train_config *config,
                                             const struct stn_train_observer *observer,
                                             struct stn_plan **out);
@@ -260,7 +263,7 @@ STN_MUST_CHECK enum stn_status stn_tune_run(const struct stn_train_config *confi
 struct stn_eval_config {
     const char *checkpoint;
     const char *data; // spec; NULL: the one it was trained with
-    enum stn_split split;
+    enum stn_subset subset;
     int micro_batch, threads, loader_threads;
     const char *backend;
     bool skip_bad;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// /proc/self/cgroup says which group we are in, /proc/self/mountinfo where its tree is mounted and which part of it.
+// /proc/self/cgroup says which group we are in, /proc/self/mountinfo where its tree is mounted and
+// which part of it.
 #include "base/cgroup.h"
 
 #include <limits.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the control group of this process has used and been denied so far: read between steps, so files stay open and a
-// reading is two system calls. What the kernel does not tell stays 0. One thread.
+// What the control group of this process has used and been denied so far: read between steps, so
+// files stay open and a reading is two system calls. What the kernel does not tell stays 0. One
+// thread.
 #ifndef BASE_CGROUP_METER_H
 #define BASE_CGROUP_METER_H
 

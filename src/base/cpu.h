@@ -12,9 +12,11 @@ struct base_cpu_share {
 };
 
 struct base_cpu_share base_cpu_share(void);
-// As many threads as CPUs, but no more than the quota (0: none) can keep busy: a quota of 0.25 gives 1, 1.5 gives 2.
+// As many threads as CPUs, but no more than the quota (0: none) can keep busy: a quota of 0.25
+// gives 1, 1.5 gives 2.
 int base_cpu_threads(int affinity, double quota);
-// The smallest of the cgroup's memory limit and physical memory, in bytes; 0 if neither can be read.
+// The smallest of the cgroup's memory limit and physical memory, in bytes; 0 if neither can be
+// read.
 size_t base_memory_limit(void);
 // High-water mark of resident memory, in bytes.
 size_t base_memory_peak(void);

@@ -10,9 +10,10 @@
 
 #include "base/clock.h"
 
-// A core that sleeps loses more than the time to wake up, on a virtual machine above all, so waits of
-// usual length are worth staying awake for. One that somebody else wants, and be it the lane that we
-// wait for, is given up at once: offering it then takes longer than BUSY_NS (docs/decisions/0019).
+// A core that sleeps loses more than the time to wake up, on a virtual machine above all, so waits
+// of usual length are worth staying awake for. One that somebody else wants, and be it the lane
+// that we wait for, is given up at once: offering it then takes longer than BUSY_NS
+// (docs/decisions/0019).
 enum { LOOKOUT_NS = 2000 * 1000, BUSY_NS = 20 * 1000, LOOKS_A_TIME = 256 };
 
 // A number that grows, and a place to wait for that.

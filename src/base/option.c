@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// getopt_long finds the options among the arguments; what a value must look like is said by the table.
+// getopt_long finds the options among the arguments; what a value must look like is said by the
+// table.
 #include "base/option.h"
 
 #include <assert.h>
@@ -15,7 +16,8 @@
 
 enum { ROWS_MAX = 96, NAME_MAX_BYTES = 48, FIRST_VALUE = 256 };
 
-// The table as getopt wants it: a long option a row, and "no-NAME" for flags. `val` is FIRST_VALUE + position.
+// The table as getopt wants it: a long option a row, and "no-NAME" for flags. `val` is FIRST_VALUE
+// + position.
 struct scan_table {
     struct option longs[2 * ROWS_MAX + 1];
     const struct base_option *rows[2 * ROWS_MAX];
@@ -50,7 +52,7 @@ static void table_fill(const struct base_command *command, struct scan_table *ta
     }
 }
 
-// ---- values ---------------------------------------------------------------------------------------------
+// ---- values ------------------------------------------------------------------------------------
 
 static enum stn_status fail_range(const struct base_option *row, const char *text, double min,
                                   double max)
@@ -167,7 +169,7 @@ static enum stn_status store_value(const struct base_option *row, const char *te
     return STN_ERR_INTERNAL;
 }
 
-// ---- scanning -------------------------------------------------------------------------------------------
+// ---- scanning ----------------------------------------------------------------------------------
 
 static enum stn_status fail_unknown(const struct base_command *command, const char *typed,
                                     const struct scan_table *table)
@@ -185,7 +187,8 @@ static enum stn_status fail_unknown(const struct base_command *command, const ch
                     command->name, shown, typed, command->name);
 }
 
-// An option that getopt recognised, with its value in optarg. `typed` is the argument that holds its name.
+// An option that getopt recognised, with its value in optarg. `typed` is the argument that holds
+// its name.
 static enum stn_status take_option(const struct base_command *command,
                                    const struct scan_table *table, int index, const char *typed,
                                    const char *next, void *target)

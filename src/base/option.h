@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command-line options as a table: one row gives the flag's name, type, range, where its value goes and its help text.
-// Parsing, --help and "did you mean" all read the same rows. Pure but for messages; not for several threads at once.
+// Command-line options as a table: one row gives the flag's name, type, range, where its value goes
+// and its help text. Parsing, --help and "did you mean" all read the same rows. Pure but for
+// messages; not for several threads at once.
 #ifndef BASE_OPTION_H
 #define BASE_OPTION_H
 
@@ -48,14 +49,16 @@ struct base_option_result {
     bool help;       // --help was given: nothing else was checked
 };
 
-// Parses argv[1…] into `target`, whose fields already hold the defaults. Long options only (and -h), as --name VALUE or
+// Parses argv[1…] into `target`, whose fields already hold the defaults. Long options only (and
+// -h), as --name VALUE or
 // --name=VALUE, in any order with operands; after "--" all are operands. Names are not abbreviated.
 STN_MUST_CHECK enum stn_status base_option_parse(const struct base_command *command, int argc,
                                                  char **argv, void *target,
                                                  struct base_option_result *out);
 // Defaults are read from `defaults`, a target as the command would start with.
 void base_option_help(const struct base_command *command, const void *defaults, FILE *out);
-// The candidate nearest to `word` if near enough to be a typing slip, else NULL. `candidates` ends with NULL.
+// The candidate nearest to `word` if near enough to be a typing slip, else NULL. `candidates` ends
+// with NULL.
 const char *base_did_you_mean(const char *word, const char *const *candidates);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// "Did you mean": typing slips (a letter missing, doubled, wrong or swapped) and words not typed to the end.
+// "Did you mean": typing slips (a letter missing, doubled, wrong or swapped) and words not typed to
+// the end.
 #include <string.h>
 
 #include "base/option.h"

@@ -139,7 +139,7 @@ enum stn_status cluster_build_add(struct cluster_build *build, const struct clus
     return status;
 }
 
-// ---- the end --------------------------------------------------------------------------------------------
+// ---- the end -----------------------------------------------------------------------------------
 
 // By name; equal ones in the order they were given.
 static int compare_names(const void *left, const void *right)

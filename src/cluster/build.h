@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster while it is being read: nodes are added one entry at a time, each remembers its line, and the end checks what
-// only all of them together can break. For the readers of this folder.
+// A cluster while it is being read: nodes are added one entry at a time, each remembers its line,
+// and the end checks what only all of them together can break. For the readers of this folder.
 #ifndef CLUSTER_BUILD_H
 #define CLUSTER_BUILD_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cluster file. src/conf makes a document of it, whose values know their lines; the rows below say which keys an entry
-// may have and what their values look like.
+// The cluster file. src/conf makes a document of it, whose values know their lines; the rows below
+// say which keys an entry may have and what their values look like.
 #include <float.h>
 #include <stddef.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster as a cluster file: a document is built and libyaml writes it, with the quoting it needs.
+// A cluster as a cluster file: a document is built and libyaml writes it, with the quoting it
+// needs.
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Broadcast straight from the root or, if it is much, along a binomial tree; gather straight to the root.
-// Each is one job, and the caller waits.
+// Broadcast straight from the root or, if it is much, along a binomial tree; gather straight to the
+// root. Each is one job, and the caller waits.
 #include <string.h>
 
 #include "comm/node.h"
@@ -14,7 +14,8 @@ struct collective {
     size_t bytes;
 };
 
-// Less than this MPI takes at once; a node that passes it on might have to wait for its share of a CPU.
+// Less than this MPI takes at once; a node that passes it on might have to wait for its share of a
+// CPU.
 enum { STRAIGHT_BYTES = 2048 };
 
 static enum stn_status broadcast_straight(struct comm *comm, const struct collective *c)

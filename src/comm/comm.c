@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening and closing a node, and the communication thread that works off its jobs. A cluster of one
-// node has neither transport nor thread: its jobs run where they are submitted.
+// Opening and closing a node, and the communication thread that works off its jobs. A cluster of
+// one node has neither transport nor thread: its jobs run where they are submitted.
 #include "comm/comm.h"
 
 #include <signal.h>
@@ -14,11 +14,11 @@
 #include "comm/backend.h"
 #include "comm/node.h"
 
-// While no job waits nobody is in a hurry, and every look costs a node with a small share of a CPU some of
-// what it computes with; a bucket between machines must move on all the same.
+// While no job waits nobody is in a hurry, and every look costs a node with a small share of a CPU
+// some of what it computes with; a bucket between machines must move on all the same.
 enum { IDLE_NS = 50000000, IDLE_OPEN_NS = 5000000, TIMER_SLACK_NS = 5000 };
 
-// ---- the thread ---------------------------------------------------------------------------------
+// ---- the thread --------------------------------------------------------------------------------
 
 static void timed_wait(struct comm *comm, int64_t pause_ns)
 {
@@ -100,7 +100,7 @@ static void thread_stop(struct comm *comm)
     pthread_join(comm->thread, NULL);
 }
 
-// ---- jobs ---------------------------------------------------------------------------------------
+// ---- jobs --------------------------------------------------------------------------------------
 
 void comm_submit(struct comm *comm, struct comm_job *job)
 {
@@ -161,7 +161,7 @@ static enum stn_status run_and_wait(struct comm *comm,
     return comm_wait(comm, &job);
 }
 
-// ---- nodes --------------------------------------------------------------------------------------
+// ---- nodes -------------------------------------------------------------------------------------
 
 static void node_free(struct comm *comm)
 {
@@ -312,7 +312,7 @@ void comm_close(struct comm *comm)
     node_free(comm);
 }
 
-// ---- facts --------------------------------------------------------------------------------------
+// ---- facts -------------------------------------------------------------------------------------
 
 int comm_rank(const struct comm *comm)
 {

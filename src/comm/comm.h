@@ -35,7 +35,7 @@ struct comm_traffic {
     int64_t sent_bytes[COMM_KINDS];
 };
 
-// ---- opening ------------------------------------------------------------------------------------
+// ---- opening -----------------------------------------------------------------------------------
 
 // What a launcher (mpirun, srun) tells its processes through the environment, before any MPI call.
 struct comm_launch {
@@ -52,8 +52,8 @@ STN_MUST_CHECK enum stn_status comm_open(double timeout_seconds, struct comm **o
 // end, and the launcher ends the others. NULL is fine.
 void comm_close(struct comm *comm);
 
-// This node cannot go on: whoever waits for it ends with ERR_NODE_LOST, and so do its own jobs then.
-// comm_close does the same; for callers that must wait for their jobs before.
+// This node cannot go on: whoever waits for it ends with ERR_NODE_LOST, and so do its own jobs
+// then. comm_close does the same; for callers that must wait for their jobs before.
 void comm_abandon(struct comm *comm);
 
 // `size` nodes in this process, each to be used by a thread of its own: for tests.
@@ -73,7 +73,7 @@ double comm_processor_seconds(const struct comm *comm);
 // The node that was lost, or −1; this node itself if its connection to another broke.
 int comm_lost(const struct comm *comm);
 
-// ---- collectives: every node calls, and waits -----------------------------------------------------
+// ---- collectives: every node calls, and waits --------------------------------------------------
 
 STN_MUST_CHECK enum stn_status comm_broadcast(struct comm *comm, enum comm_kind kind, int root,
                                               void *data, size_t bytes);
@@ -83,7 +83,7 @@ STN_MUST_CHECK enum stn_status comm_gather(struct comm *comm, enum comm_kind kin
 STN_MUST_CHECK enum stn_status comm_all_gather(struct comm *comm, enum comm_kind kind,
                                                const void *own, size_t bytes, void *all);
 
-// ---- jobs on the communication thread -------------------------------------------------------------
+// ---- jobs on the communication thread ----------------------------------------------------------
 
 // Part of a caller's own struct; zeroed before it is first submitted; free again once waited for.
 struct comm_job {

@@ -43,7 +43,7 @@ static struct sockaddr_in address_of(uint32_t address, uint16_t port)
         .sin_family = AF_INET, .sin_port = port, .sin_addr.s_addr = address};
 }
 
-// ---- node 0 -------------------------------------------------------------------------------------
+// ---- node 0 ------------------------------------------------------------------------------------
 
 static void list_addresses(struct comm_invitation *invitation)
 {
@@ -148,7 +148,7 @@ void comm_host_close(struct comm_host *host)
     }
 }
 
-// ---- the others ---------------------------------------------------------------------------------
+// ---- the others --------------------------------------------------------------------------------
 
 static void begin(struct comm_guest *guest, uint32_t where)
 {

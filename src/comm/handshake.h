@@ -19,7 +19,7 @@ struct comm_invitation {
     uint32_t addresses[COMM_ADDRESSES_MAX]; // of the host, for guests on other machines
 };
 
-// ---- node 0 -------------------------------------------------------------------------------------
+// ---- node 0 ------------------------------------------------------------------------------------
 
 struct comm_host {
     struct comm_invitation invitation;
@@ -38,7 +38,7 @@ void comm_host_serve(struct comm_host *host);
 // Nobody else comes in; lines stay.
 void comm_host_close(struct comm_host *host);
 
-// ---- the others ---------------------------------------------------------------------------------
+// ---- the others --------------------------------------------------------------------------------
 
 struct comm_guest {
     const struct comm_invitation *invitation; // borrowed

@@ -31,7 +31,7 @@ static void adopt(struct comm *comm, int peer, int line)
     comm->peers[peer].has_lifeline = true;
 }
 
-// ---- beginning ----------------------------------------------------------------------------------
+// ---- beginning ---------------------------------------------------------------------------------
 
 // Lets others in until the node has said whether it has a line: one that node 0 alone believes in
 // would end with the node's giving up, and look like its death.
@@ -129,7 +129,7 @@ enum stn_status comm_lifeline_start(struct comm *comm, bool same_machine, bool l
     return comm->rank == 0 ? be_host(comm, local) : be_guest(comm, same_machine);
 }
 
-// ---- words --------------------------------------------------------------------------------------
+// ---- words -------------------------------------------------------------------------------------
 
 bool comm_lifeline_say(struct comm *comm, int peer, const struct comm_sign *sign)
 {

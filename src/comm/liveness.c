@@ -33,7 +33,7 @@ static bool is_watched(const struct comm *comm, int peer)
     return peer != comm->rank && (comm->rank == 0 || peer == 0);
 }
 
-// ---- losing a node ------------------------------------------------------------------------------
+// ---- losing a node -----------------------------------------------------------------------------
 
 // The lowest living node, but for `lost`.
 static int reporter(struct comm *comm, int lost)
@@ -124,7 +124,7 @@ static void leave_when_due(struct comm *comm, int64_t now_ns)
     }
 }
 
-// ---- signs --------------------------------------------------------------------------------------
+// ---- signs -------------------------------------------------------------------------------------
 
 static void listen_to(struct comm *comm, int rank)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages between threads of one process, for tests. Strict like a rendezvous: a long message is
-// sent when it has been received; short ones are kept, like those of MPI. All nodes share one list of
-// what was posted and has not met its other half yet, in the order posted.
+// sent when it has been received; short ones are kept, like those of MPI. All nodes share one list
+// of what was posted and has not met its other half yet, in the order posted.
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -120,9 +120,9 @@ static void close_transport(struct comm_transport *transport, bool lost)
 static const struct comm_transport_ops ops = {
     .send = send_begin, .receive = receive_begin, .test = test, .close = close_transport};
 
-// When a node dies while another reads its memory, Open MPI says so in words of its own. Between nodes of
-// one machine there is nothing else that it would say there; between machines it may explain why one
-// cannot be reached.
+// When a node dies while another reads its memory, Open MPI says so in words of its own. Between
+// nodes of one machine there is nothing else that it would say there; between machines it may
+// explain why one cannot be reached.
 static void silence(void)
 {
     struct comm_launch launch = comm_launch_detect();

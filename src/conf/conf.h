@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that people write, in YAML: a document whose values know their lines, and mappings read by a
-// table of their keys. Whatever is wrong is refused with one line, "FILE:LINE: what was expected".
+// Files that people write, in YAML: a document whose values know their lines, and mappings read by
+// a table of their keys. Whatever is wrong is refused with one line, "FILE:LINE: what was
+// expected".
 //
 //     conf_load | conf_parse → conf_root → { conf_read_map | conf_at } … → conf_fini
 //
@@ -38,8 +39,8 @@ void conf_go(struct conf *conf, const struct yaml_node_s *value);
 const struct yaml_node_s *conf_root(const struct conf *conf); // NULL: empty
 int conf_count(const struct yaml_node_s *value);              // of a list; −1: it is none
 const struct yaml_node_s *conf_at(const struct conf *conf, const struct yaml_node_s *list, int i);
-// What a mapping has under `name`, of a file whose other keys are nobody's business here; NULL: it is
-// no mapping, or has no such key.
+// What a mapping has under `name`, of a file whose other keys are nobody's business here; NULL: it
+// is no mapping, or has no such key.
 const struct yaml_node_s *conf_find(const struct conf *conf, const struct yaml_node_s *map,
                                     const char *name);
 

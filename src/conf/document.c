@@ -27,7 +27,7 @@ void conf_go(struct conf *conf, const struct yaml_node_s *value)
     conf->line = (int)value->start_mark.line + 1;
 }
 
-// ---- parsing ------------------------------------------------------------------------------------
+// ---- parsing -----------------------------------------------------------------------------------
 
 static enum stn_status fail_memory(const struct conf *conf)
 {
@@ -97,7 +97,7 @@ void conf_fini(struct conf *conf)
     conf->document = NULL;
 }
 
-// ---- walking ------------------------------------------------------------------------------------
+// ---- walking -----------------------------------------------------------------------------------
 
 const struct yaml_node_s *conf_root(const struct conf *conf)
 {

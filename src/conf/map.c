@@ -10,9 +10,10 @@
 #include "base/option.h"
 #include "conf/conf.h"
 
-// ---- scalars ------------------------------------------------------------------------------------
+// ---- scalars -----------------------------------------------------------------------------------
 
-// The text of a scalar, or NULL: no scalar, empty, or with control characters, which no value needs.
+// The text of a scalar, or NULL: no scalar, empty, or with control characters, which no value
+// needs.
 static const char *text_of(const yaml_node_t *node)
 {
     if (node->type != YAML_SCALAR_NODE || node->data.scalar.length == 0) {
@@ -92,7 +93,7 @@ enum stn_status conf_read_value(struct conf *conf, const struct yaml_node_s *val
     return parse(text, key, field) ? STN_OK : fail_value(conf, key, text);
 }
 
-// ---- mappings -----------------------------------------------------------------------------------
+// ---- mappings ----------------------------------------------------------------------------------
 
 static enum stn_status fail_key(struct conf *conf, const char *text, const struct conf_key keys[])
 {

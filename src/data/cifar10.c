@@ -24,12 +24,12 @@ enum {
 
 struct cifar {
     struct data_store store;
-    struct base_arena arena;           // class names
-    uint8_t *records[STN_SPLIT_COUNT]; // [count][RECORD]; owned
+    struct base_arena arena;            // class names
+    uint8_t *records[STN_SUBSET_COUNT]; // [count][RECORD]; owned
 };
 
-// Adds a file's records to those of a split.
-static enum stn_status records_add(struct cifar *set, enum stn_split split, const char *path)
+// Adds a file's records to those of a subset.
+static enum stn_status records_add(struct cifar *set, enum stn_subset subset, const char *path)
 {
     FILE *file = fopen(path, "rb");
     if (!file) {
@@ -44,14 +44,14 @@ static enum stn_status records_add(struct cifar *set, enum stn_split split, cons
                           path, RECORD);
         goto out_close;
     }
-    int64_t before = set->store.info.count[split], added = about.st_size / RECORD;
-    uint8_t *records = realloc(set->records[split], (size_t)(before + added) * RECORD);
+    int64_t before = set->store.info.count[subset], added = about.st_size / RECORD;
+    uint8_t *records = realloc(set->records[subset], (size_t)(before + added) * RECORD);
     if (!records) {
         status =
             stn_fail(STN_ERR_NO_MEMORY, "%s: no memory for %lld images", path, (long long)added);
         goto out_close;
     }
-    set->records[split] = records;
+    set->records[subset] = records;
     uint8_t *fresh = records + before * RECORD;
     if (fread(fresh, RECORD, (size_t)added, file) != (size_t)added) {
         status = stn_fail(STN_ERR_IO, "%s: cannot be read whole", path);
@@ -65,7 +65,7 @@ static enum stn_status records_add(struct cifar *set, enum stn_split split, cons
             goto out_close;
         }
     }
-    set->store.info.count[split] += added;
+    set->store.info.count[subset] += added;
 out_close:
     fclose(file);
     return status;
@@ -98,7 +98,7 @@ static enum stn_status train_load(struct cifar *set, const char *dir)
                             "%s: data_batch_%d.bin is missing, though %s is there", dir,
                             present + 1, name);
         }
-        status = records_add(set, STN_SPLIT_TRAIN, path);
+        status = records_add(set, STN_SUBSET_TRAIN, path);
         if (status != STN_OK) {
             return status;
         }
@@ -143,8 +143,8 @@ static enum stn_status names_load(struct cifar *set, const char *dir)
 static void cifar_close(struct data_store *store)
 {
     struct cifar *set = (struct cifar *)store;
-    for (int split = 0; split < STN_SPLIT_COUNT; split++) {
-        free(set->records[split]);
+    for (int subset = 0; subset < STN_SUBSET_COUNT; subset++) {
+        free(set->records[subset]);
     }
     base_arena_fini(&set->arena);
     free(set);
@@ -155,8 +155,8 @@ static void levels_measure(struct cifar *set)
     struct stn_dataset_info *info = &set->store.info;
     for (int c = 0; c < 3; c++) {
         struct data_moments moments = {{0}};
-        for (int64_t i = 0; i < info->count[STN_SPLIT_TRAIN]; i++) {
-            data_moments_add(&moments, set->records[STN_SPLIT_TRAIN] + i * RECORD + 1 + c * PLANE,
+        for (int64_t i = 0; i < info->count[STN_SUBSET_TRAIN]; i++) {
+            data_moments_add(&moments, set->records[STN_SUBSET_TRAIN] + i * RECORD + 1 + c * PLANE,
                              PLANE);
         }
         data_moments_get(&moments, &info->mean[c], &info->std[c]);
@@ -181,7 +181,7 @@ static enum stn_status cifar_open(const struct data_spec *spec,
         status = batch_path(spec->dir, "test_batch.bin", path);
     }
     if (status == STN_OK) {
-        status = records_add(set, STN_SPLIT_VAL, path);
+        status = records_add(set, STN_SUBSET_VAL, path);
     }
     if (status == STN_OK) {
         status = names_load(set, spec->dir);
@@ -195,16 +195,16 @@ static enum stn_status cifar_open(const struct data_spec *spec,
     return STN_OK;
 }
 
-static int32_t cifar_label(const struct data_store *store, enum stn_split split, uint64_t index)
+static int32_t cifar_label(const struct data_store *store, enum stn_subset subset, uint64_t index)
 {
-    return ((const struct cifar *)store)->records[split][index * RECORD];
+    return ((const struct cifar *)store)->records[subset][index * RECORD];
 }
 
-static enum stn_status cifar_read(const struct data_store *store, enum stn_split split,
+static enum stn_status cifar_read(const struct data_store *store, enum stn_subset subset,
                                   uint64_t index, const struct data_view_rule *rule,
                                   struct data_workspace *workspace, struct data_sample *out)
 {
-    const uint8_t *record = ((const struct cifar *)store)->records[split] + index * RECORD;
+    const uint8_t *record = ((const struct cifar *)store)->records[subset] + index * RECORD;
     uint8_t *pixels = data_workspace_reserve(workspace, &workspace->pixels, 3 * PLANE);
     if (!pixels) {
         return STN_ERR_NO_MEMORY;

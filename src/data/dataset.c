@@ -276,12 +276,12 @@ const struct stn_dataset_info *stn_dataset_info(const struct stn_dataset *datase
     return &dataset->info;
 }
 
-void stn_dataset_class_counts(const struct stn_dataset *dataset, enum stn_split split,
+void stn_dataset_class_counts(const struct stn_dataset *dataset, enum stn_subset subset,
                               int64_t counts[])
 {
     const struct data_store *store = dataset->store;
     memset(counts, 0, (size_t)dataset->info.classes * sizeof(*counts));
-    for (int64_t i = 0; i < dataset->info.count[split]; i++) {
-        counts[dataset->labels[store->kind->label(store, split, (uint64_t)i)]]++;
+    for (int64_t i = 0; i < dataset->info.count[subset]; i++) {
+        counts[dataset->labels[store->kind->label(store, subset, (uint64_t)i)]]++;
     }
 }

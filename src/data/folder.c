@@ -21,11 +21,11 @@ struct file {
 
 struct folder {
     struct data_store store;
-    struct base_arena arena;           // directories, class names, file names
-    const char *dirs[STN_SPLIT_COUNT]; // DIR/train and so on; NULL: there is no such split
-    struct data_listing classes;       // those of train, then those that only val has
-    bool any_class;                    // val may have classes that train has not
-    struct file *files[STN_SPLIT_COUNT];
+    struct base_arena arena;            // directories, class names, file names
+    const char *dirs[STN_SUBSET_COUNT]; // DIR/train and so on; NULL: there is no such subset
+    struct data_listing classes;        // those of train, then those that only val has
+    bool any_class;                     // val may have classes that train has not
+    struct file *files[STN_SUBSET_COUNT];
     int64_t others; // entries that are no pictures
 };
 
@@ -44,13 +44,13 @@ static int class_find(const struct folder *set, const char *name)
     return -1;
 }
 
-// Adds one class directory's pictures to a split.
-static enum stn_status class_add(struct folder *set, enum stn_split split, const char *name,
+// Adds one class directory's pictures to a subset.
+static enum stn_status class_add(struct folder *set, enum stn_subset subset, const char *name,
                                  int32_t label)
 {
     char path[PATH_MAX];
-    if (snprintf(path, PATH_MAX, "%s/%s", set->dirs[split], name) >= PATH_MAX) {
-        return stn_fail(STN_ERR_INVALID, "%.64s…: the path is too long", set->dirs[split]);
+    if (snprintf(path, PATH_MAX, "%s/%s", set->dirs[subset], name) >= PATH_MAX) {
+        return stn_fail(STN_ERR_INVALID, "%.64s…: the path is too long", set->dirs[subset]);
     }
     struct data_listing pictures;
     enum stn_status status = data_listing_read(path, DATA_LISTING_PICTURES, &set->arena, &pictures);
@@ -59,24 +59,24 @@ static enum stn_status class_add(struct folder *set, enum stn_split split, const
     }
     set->others += pictures.others;
     if (pictures.count == 0) {
-        if (split == STN_SPLIT_TRAIN) {
+        if (subset == STN_SUBSET_TRAIN) {
             status = stn_fail(STN_ERR_INVALID,
                               "%s: no .jpg, .jpeg or .png file in it; fill or remove it", path);
         }
         goto out_listing;
     }
-    int64_t before = set->store.info.count[split];
+    int64_t before = set->store.info.count[subset];
     size_t total = (size_t)(before + pictures.count);
-    struct file *files = realloc(set->files[split], total * sizeof(*files));
+    struct file *files = realloc(set->files[subset], total * sizeof(*files));
     if (!files) {
         status = stn_fail(STN_ERR_NO_MEMORY, "%s: no memory for its list of files", path);
         goto out_listing;
     }
-    set->files[split] = files;
+    set->files[subset] = files;
     for (int64_t i = 0; i < pictures.count; i++) {
         files[before + i] = (struct file){pictures.names[i], label};
     }
-    set->store.info.count[split] += pictures.count;
+    set->store.info.count[subset] += pictures.count;
 out_listing:
     data_listing_fini(&pictures);
     return status;
@@ -84,7 +84,7 @@ out_listing:
 
 static enum stn_status train_list(struct folder *set)
 {
-    const char *dir = set->dirs[STN_SPLIT_TRAIN];
+    const char *dir = set->dirs[STN_SUBSET_TRAIN];
     enum stn_status status = data_listing_read(dir, DATA_LISTING_DIRS, &set->arena, &set->classes);
     if (status != STN_OK) {
         return status;
@@ -95,7 +95,7 @@ static enum stn_status train_list(struct folder *set)
                         "%s: no class directories in it; pictures belong in %s/CLASS/", dir, dir);
     }
     for (int32_t i = 0; i < set->classes.count && status == STN_OK; i++) {
-        status = class_add(set, STN_SPLIT_TRAIN, set->classes.names[i], i);
+        status = class_add(set, STN_SUBSET_TRAIN, set->classes.names[i], i);
     }
     return status;
 }
@@ -104,8 +104,8 @@ static enum stn_status val_class_add(struct folder *set, const char *name)
 {
     int label = class_find(set, name);
     if (label < 0 && !set->any_class) {
-        return stn_fail(STN_ERR_INVALID, "%s/%s: class '%s' is not in %s", set->dirs[STN_SPLIT_VAL],
-                        name, name, set->dirs[STN_SPLIT_TRAIN]);
+        return stn_fail(STN_ERR_INVALID, "%s/%s: class '%s' is not in %s",
+                        set->dirs[STN_SUBSET_VAL], name, name, set->dirs[STN_SUBSET_TRAIN]);
     }
     if (label < 0) {
         label = (int)set->classes.count;
@@ -113,12 +113,12 @@ static enum stn_status val_class_add(struct folder *set, const char *name)
             return fail_memory();
         }
     }
-    return class_add(set, STN_SPLIT_VAL, name, label);
+    return class_add(set, STN_SUBSET_VAL, name, label);
 }
 
 static enum stn_status val_list(struct folder *set)
 {
-    const char *dir = set->dirs[STN_SPLIT_VAL];
+    const char *dir = set->dirs[STN_SUBSET_VAL];
     struct data_listing classes = {0};
     enum stn_status status = data_listing_read(dir, DATA_LISTING_DIRS, &set->arena, &classes);
     if (status != STN_OK) {
@@ -129,7 +129,7 @@ static enum stn_status val_list(struct folder *set)
         status = val_class_add(set, classes.names[i]);
     }
     data_listing_fini(&classes);
-    if (status == STN_OK && set->store.info.count[STN_SPLIT_VAL] == 0) {
+    if (status == STN_OK && set->store.info.count[STN_SUBSET_VAL] == 0) {
         status =
             stn_fail(STN_ERR_INVALID, "%s: no pictures in it; they belong in %s/CLASS/", dir, dir);
     }
@@ -139,8 +139,8 @@ static enum stn_status val_list(struct folder *set)
 static void folder_close(struct data_store *store)
 {
     struct folder *set = (struct folder *)store;
-    for (int split = 0; split < STN_SPLIT_COUNT; split++) {
-        free(set->files[split]);
+    for (int subset = 0; subset < STN_SUBSET_COUNT; subset++) {
+        free(set->files[subset]);
     }
     data_listing_fini(&set->classes);
     base_arena_fini(&set->arena);
@@ -149,9 +149,9 @@ static void folder_close(struct data_store *store)
 
 static enum stn_status splits_find(struct folder *set, const char *dir)
 {
-    set->dirs[STN_SPLIT_TRAIN] = base_arena_printf(&set->arena, "%s/train", dir);
-    set->dirs[STN_SPLIT_VAL] = base_arena_printf(&set->arena, "%s/val", dir);
-    return set->dirs[STN_SPLIT_TRAIN] && set->dirs[STN_SPLIT_VAL] ? STN_OK : fail_memory();
+    set->dirs[STN_SUBSET_TRAIN] = base_arena_printf(&set->arena, "%s/train", dir);
+    set->dirs[STN_SUBSET_VAL] = base_arena_printf(&set->arena, "%s/val", dir);
+    return set->dirs[STN_SUBSET_TRAIN] && set->dirs[STN_SUBSET_VAL] ? STN_OK : fail_memory();
 }
 
 // Where DIR/train holds no directories it is a class called "train", if it is there at all.
@@ -162,25 +162,25 @@ static enum stn_status private_splits_find(struct folder *set, const char *dir)
         return status;
     }
     struct data_listing classes = {0};
-    if (access(set->dirs[STN_SPLIT_TRAIN], F_OK) == 0) {
-        status =
-            data_listing_read(set->dirs[STN_SPLIT_TRAIN], DATA_LISTING_DIRS, &set->arena, &classes);
+    if (access(set->dirs[STN_SUBSET_TRAIN], F_OK) == 0) {
+        status = data_listing_read(set->dirs[STN_SUBSET_TRAIN], DATA_LISTING_DIRS, &set->arena,
+                                   &classes);
     }
-    bool has_splits = classes.count > 0;
+    bool has_subsets = classes.count > 0;
     data_listing_fini(&classes);
-    if (!has_splits) {
-        set->dirs[STN_SPLIT_TRAIN] = base_arena_strdup(&set->arena, dir);
+    if (!has_subsets) {
+        set->dirs[STN_SUBSET_TRAIN] = base_arena_strdup(&set->arena, dir);
     }
-    if (!has_splits || access(set->dirs[STN_SPLIT_VAL], F_OK) != 0) {
-        set->dirs[STN_SPLIT_VAL] = NULL;
+    if (!has_subsets || access(set->dirs[STN_SUBSET_VAL], F_OK) != 0) {
+        set->dirs[STN_SUBSET_VAL] = NULL;
     }
-    return status == STN_OK && !set->dirs[STN_SPLIT_TRAIN] ? fail_memory() : status;
+    return status == STN_OK && !set->dirs[STN_SUBSET_TRAIN] ? fail_memory() : status;
 }
 
 static enum stn_status folder_list(struct folder *set, const char *dir)
 {
     enum stn_status status = train_list(set);
-    if (status == STN_OK && set->dirs[STN_SPLIT_VAL]) {
+    if (status == STN_OK && set->dirs[STN_SUBSET_VAL]) {
         status = val_list(set);
     }
     if (status == STN_OK && set->others) {
@@ -251,18 +251,18 @@ enum stn_status data_folder_open_private(const char *dir, struct data_store **ou
     return STN_OK;
 }
 
-static int32_t folder_label(const struct data_store *store, enum stn_split split, uint64_t index)
+static int32_t folder_label(const struct data_store *store, enum stn_subset subset, uint64_t index)
 {
-    return ((const struct folder *)store)->files[split][index].label;
+    return ((const struct folder *)store)->files[subset][index].label;
 }
 
-static enum stn_status folder_read(const struct data_store *store, enum stn_split split,
+static enum stn_status folder_read(const struct data_store *store, enum stn_subset subset,
                                    uint64_t index, const struct data_view_rule *rule,
                                    struct data_workspace *workspace, struct data_sample *out)
 {
     const struct folder *set = (const struct folder *)store;
-    const struct file *file = &set->files[split][index];
-    int length = snprintf(workspace->path, sizeof(workspace->path), "%s/%s/%s", set->dirs[split],
+    const struct file *file = &set->files[subset][index];
+    int length = snprintf(workspace->path, sizeof(workspace->path), "%s/%s/%s", set->dirs[subset],
                           set->classes.names[file->label], file->name);
     if (length >= (int)sizeof(workspace->path)) {
         return data_workspace_fail(workspace, STN_ERR_IO, "%.512s…: the path is too long",

@@ -24,7 +24,7 @@ struct idx_part {
 
 struct idx_set {
     struct data_store store;
-    struct idx_part parts[STN_SPLIT_COUNT];
+    struct idx_part parts[STN_SUBSET_COUNT];
 };
 
 // The two spellings in use, plain and gzipped. False: none is there.
@@ -167,9 +167,9 @@ static int label_max(const struct data_idx *labels)
 static void idx_close(struct data_store *store)
 {
     struct idx_set *set = (struct idx_set *)store;
-    for (int split = 0; split < STN_SPLIT_COUNT; split++) {
-        free(set->parts[split].image_bytes);
-        free(set->parts[split].label_bytes);
+    for (int subset = 0; subset < STN_SUBSET_COUNT; subset++) {
+        free(set->parts[subset].image_bytes);
+        free(set->parts[subset].label_bytes);
     }
     free(set);
 }
@@ -177,15 +177,16 @@ static void idx_close(struct data_store *store)
 static enum stn_status info_fill(const char *dir, const struct stn_dataset_options *options,
                                  struct idx_set *set)
 {
-    const struct idx_part *train = &set->parts[STN_SPLIT_TRAIN], *val = &set->parts[STN_SPLIT_VAL];
+    const struct idx_part *train = &set->parts[STN_SUBSET_TRAIN],
+                          *val = &set->parts[STN_SUBSET_VAL];
     struct stn_dataset_info *info = &set->store.info;
     uint32_t height = train->images.lengths[1], width = train->images.lengths[2];
     info->channels = 1;
     info->image_size =
         options->image_size ? options->image_size : (int)(height > width ? height : width);
     info->classes = label_max(&train->labels) + 1;
-    info->count[STN_SPLIT_TRAIN] = train->images.lengths[0];
-    info->count[STN_SPLIT_VAL] = val->images.lengths[0];
+    info->count[STN_SUBSET_TRAIN] = train->images.lengths[0];
+    info->count[STN_SUBSET_VAL] = val->images.lengths[0];
     if (label_max(&val->labels) >= info->classes) {
         return stn_fail(STN_ERR_INVALID,
                         "%s: t10k label %d does not occur in the training set, whose largest is %d",
@@ -204,9 +205,9 @@ static enum stn_status dir_open(const char *dir, const struct stn_dataset_option
     if (!set) {
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for a data set");
     }
-    enum stn_status status = part_open(dir, "train", &set->parts[STN_SPLIT_TRAIN]);
+    enum stn_status status = part_open(dir, "train", &set->parts[STN_SUBSET_TRAIN]);
     if (status == STN_OK) {
-        status = part_open(dir, "t10k", &set->parts[STN_SPLIT_VAL]);
+        status = part_open(dir, "t10k", &set->parts[STN_SUBSET_VAL]);
     }
     if (status == STN_OK) {
         status = info_fill(dir, options, set);
@@ -257,17 +258,17 @@ static enum stn_status fashion_open(const struct data_spec *spec,
     return STN_OK;
 }
 
-static int32_t idx_label(const struct data_store *store, enum stn_split split, uint64_t index)
+static int32_t idx_label(const struct data_store *store, enum stn_subset subset, uint64_t index)
 {
-    return ((const struct idx_set *)store)->parts[split].labels.values[index];
+    return ((const struct idx_set *)store)->parts[subset].labels.values[index];
 }
 
-static enum stn_status idx_read(const struct data_store *store, enum stn_split split,
+static enum stn_status idx_read(const struct data_store *store, enum stn_subset subset,
                                 uint64_t index, const struct data_view_rule *rule,
                                 struct data_workspace *workspace, struct data_sample *out)
 {
     (void)workspace;
-    const struct idx_part *part = &((const struct idx_set *)store)->parts[split];
+    const struct idx_part *part = &((const struct idx_set *)store)->parts[subset];
     int height = (int)part->images.lengths[1], width = (int)part->images.lengths[2];
     const uint8_t *pixels = part->images.values + index * (uint64_t)height * (uint64_t)width;
     *out = (struct data_sample){.picture = {.image = {pixels, width, height, 1},

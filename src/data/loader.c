@@ -86,7 +86,7 @@ static void sample_make(struct data_loader *loader, struct slot *slot, int i,
     batch->keys[i] = draw.key;
     struct outcome *outcome = &slot->outcomes[i];
     outcome->status = data_sample_load(
-        from->dataset, config->split, draw.sample, config->augment, draw.key, workspace,
+        from->dataset, config->subset, draw.sample, config->augment, draw.key, workspace,
         batch->images + (size_t)i * loader->image_floats, &batch->labels[i]);
     if (outcome->status != STN_OK) {
         memcpy(outcome->message, workspace->message, sizeof(outcome->message));
@@ -146,10 +146,10 @@ static enum stn_status source_check(const struct data_loader_config *config,
 {
     const struct stn_dataset_info *first = &config->sources[DATA_PUBLIC].dataset->info;
     const struct stn_dataset_info *info = &source->dataset->info;
-    if (source->sampler.count > (uint64_t)info->count[config->split]) {
+    if (source->sampler.count > (uint64_t)info->count[config->subset]) {
         return stn_fail(
-            STN_ERR_INTERNAL, "data loader: an order of %llu samples for a split of %lld",
-            (unsigned long long)source->sampler.count, (long long)info->count[config->split]);
+            STN_ERR_INTERNAL, "data loader: an order of %llu samples for a subset of %lld",
+            (unsigned long long)source->sampler.count, (long long)info->count[config->subset]);
     }
     if (info->channels != first->channels || info->image_size != first->image_size) {
         return stn_fail(STN_ERR_INTERNAL,
@@ -200,8 +200,9 @@ static enum stn_status slots_create(struct data_loader *loader)
     return STN_OK;
 }
 
-// Makes a first sample for nothing: the scratch that it needs is taken now, not when the worker gets
-// its first turn, which may be in the middle of a step. A failure is the later sample's to tell.
+// Makes a first sample for nothing: the scratch that it needs is taken now, not when the worker
+// gets its first turn, which may be in the middle of a step. A failure is the later sample's to
+// tell.
 static void worker_prepare(struct data_loader *loader, struct worker *worker)
 {
     worker->loader = loader;

@@ -36,8 +36,9 @@ struct data_source {
 };
 
 struct data_loader_config {
-    enum stn_split split;
-    // The private one's dataset may be NULL: there is none. Both must show images of the same shape.
+    enum stn_subset subset;
+    // The private one's dataset may be NULL: there is none. Both must show images of the same
+    // shape.
     struct data_source sources[DATA_SOURCES];
     enum data_augment augment;
     int micro_batch; // samples in a batch, g
@@ -55,7 +56,7 @@ struct data_request {
 };
 
 struct data_sample_id {
-    uint64_t sample; // of the split
+    uint64_t sample; // of the subset
     int source;      // DATA_PUBLIC or DATA_PRIVATE
 };
 

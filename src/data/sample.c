@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/sample.h"
 
-enum stn_status data_sample_load(const struct stn_dataset *dataset, enum stn_split split,
+enum stn_status data_sample_load(const struct stn_dataset *dataset, enum stn_subset subset,
                                  uint64_t sample, enum data_augment augment, uint64_t key,
                                  struct data_workspace *workspace, float *out, int32_t *label)
 {
@@ -14,7 +14,7 @@ enum stn_status data_sample_load(const struct stn_dataset *dataset, enum stn_spl
         .size = dataset->info.image_size,
     };
     struct data_sample found;
-    enum stn_status status = store->kind->read(store, split, sample, &rule, workspace, &found);
+    enum stn_status status = store->kind->read(store, subset, sample, &rule, workspace, &found);
     if (status != STN_OK) {
         return status;
     }

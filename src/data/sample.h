@@ -20,7 +20,7 @@ struct stn_dataset {
 
 // `out` is [channels][size][size]. The text of a failure is left in the workspace.
 STN_MUST_CHECK enum stn_status data_sample_load(const struct stn_dataset *dataset,
-                                                enum stn_split split, uint64_t sample,
+                                                enum stn_subset subset, uint64_t sample,
                                                 enum data_augment augment, uint64_t key,
                                                 struct data_workspace *workspace, float *out,
                                                 int32_t *label);

@@ -12,7 +12,7 @@
 
 struct data_sampler {
     uint64_t seed;
-    uint64_t count; // samples in the split, of a pass
+    uint64_t count; // samples in the subset, of a pass
     bool shuffled;  // false: position is sample (evaluation)
 };
 

@@ -41,9 +41,9 @@ struct data_store_kind {
                             struct data_store **out);
     void (*close)(struct data_store *store);
     // By the store's own class list.
-    int32_t (*label)(const struct data_store *store, enum stn_split split, uint64_t index);
+    int32_t (*label)(const struct data_store *store, enum stn_subset subset, uint64_t index);
     // Leaves the text of a failure in the workspace.
-    enum stn_status (*read)(const struct data_store *store, enum stn_split split, uint64_t index,
+    enum stn_status (*read)(const struct data_store *store, enum stn_subset subset, uint64_t index,
                             const struct data_view_rule *rule, struct data_workspace *workspace,
                             struct data_sample *out);
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// synthetic[:COUNT]: pictures drawn from (seed, split, index), for trials without files. A textured
-// disc lies somewhere on a noisy grey ground; its colour, texture (bars, columns, rings, checks)
-// and fineness make the class. None of them changes when the picture is mirrored or shifted, so
-// augmentation does not contradict the labels.
+// synthetic[:COUNT]: pictures drawn from (seed, subset, index), for trials without files. A
+// textured disc lies somewhere on a noisy grey ground; its colour, texture (bars, columns, rings,
+// checks) and fineness make the class. None of them changes when the picture is mirrored or
+// shifted, so augmentation does not contradict the labels.
 #include <math.h>
 #include <stdlib.h>
 
@@ -107,13 +107,14 @@ static void draw(const struct synthetic *set, const struct drawing *drawing, uin
 }
 
 // Classes in turn: every one occurs, equally often.
-static int32_t synthetic_label(const struct data_store *store, enum stn_split split, uint64_t index)
+static int32_t synthetic_label(const struct data_store *store, enum stn_subset subset,
+                               uint64_t index)
 {
-    (void)split;
+    (void)subset;
     return (int32_t)(index % (uint64_t)store->info.classes);
 }
 
-static enum stn_status synthetic_read(const struct data_store *store, enum stn_split split,
+static enum stn_status synthetic_read(const struct data_store *store, enum stn_subset subset,
                                       uint64_t index, const struct data_view_rule *rule,
                                       struct data_workspace *workspace, struct data_sample *out)
 {
@@ -124,9 +125,9 @@ static enum stn_status synthetic_read(const struct data_store *store, enum stn_s
     if (!pixels) {
         return STN_ERR_NO_MEMORY;
     }
-    int32_t label = synthetic_label(store, split, index);
+    int32_t label = synthetic_label(store, subset, index);
     struct drawing drawing =
-        drawing_plan(set, base_key(base_key(set->seed, (uint64_t)split), index), label);
+        drawing_plan(set, base_key(base_key(set->seed, (uint64_t)subset), index), label);
     draw(set, &drawing, pixels);
     *out = (struct data_sample){
         .picture = {.image = {pixels, size, size, 3}, .view = data_view_choose(rule, size, size)},
@@ -157,8 +158,8 @@ static enum stn_status synthetic_open(const struct data_spec *spec,
         .channels = 3,
         .image_size = options->image_size ? options->image_size : SIZE_DEFAULT,
         .classes = classes,
-        .count = {[STN_SPLIT_TRAIN] = count,
-                  [STN_SPLIT_VAL] = count / 10 > classes ? count / 10 : classes},
+        .count = {[STN_SUBSET_TRAIN] = count,
+                  [STN_SUBSET_VAL] = count / 10 > classes ? count / 10 : classes},
         .mean = {0.45f, 0.45f, 0.45f},
         .std = {0.2f, 0.2f, 0.2f},
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launcher's side: shares are checked, groups made, and children told through STANNIS_EMULATE, which reads
-// METHOD:RANK=CPUS[,RANK=CPUS…]:DIR.
+// The launcher's side: shares are checked, groups made, and children told through STANNIS_EMULATE,
+// which reads METHOD:RANK=CPUS[,RANK=CPUS…]:DIR.
 #include "emulate/emulate.h"
 
 #include <errno.h>

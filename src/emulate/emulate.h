@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes of this machine with a share of its CPUs each: a control group (v1 or v2) per node with a CPU
-// quota of a short period, or, where groups cannot be made, pacing by the process itself.
+// Nodes of this machine with a share of its CPUs each: a control group (v1 or v2) per node with a
+// CPU quota of a short period, or, where groups cannot be made, pacing by the process itself.
 //
 // The launcher makes the groups and puts what its children need into the environment; each child
 // calls emulate_join first thing in main. Groups carry the launcher's pid and start time; those of

@@ -23,7 +23,7 @@ static const double load_weight = 100; // processes: it has what it may before t
 static const char prefix[] = "stannis.", load_name[] = "load";
 static const int64_t removal_ns_max = 5000000000;
 
-// ---- files ----------------------------------------------------------------------------------------------
+// ---- files -------------------------------------------------------------------------------------
 
 static bool join(char *path, size_t size, const char *dir, const char *name)
 {
@@ -77,7 +77,7 @@ uint64_t emulate_start_time(int pid)
     return field ? strtoull(field, NULL, 10) : 0;
 }
 
-// ---- removing -------------------------------------------------------------------------------------------
+// ---- removing ----------------------------------------------------------------------------------
 
 static void kill_members(const char *dir)
 {
@@ -160,7 +160,7 @@ static void sweep(const char *parent)
     }
 }
 
-// ---- making ---------------------------------------------------------------------------------------------
+// ---- making ------------------------------------------------------------------------------------
 
 // What the kernel refuses stays as it was: a matter of speed, not of right and wrong.
 static void set_weight(enum emulate_method method, const char *dir, double processes)
@@ -218,7 +218,8 @@ static bool make_nodes(enum emulate_method method, const char *dir,
     return true;
 }
 
-// Whoever moves a process must be allowed to write to the group above both its old and its new place.
+// Whoever moves a process must be allowed to write to the group above both its old and its new
+// place.
 static bool make_below(enum emulate_method method, const char *parent,
                        const struct emulate_shares *shares, struct emulate_group *out)
 {
@@ -239,8 +240,8 @@ static bool make_below(enum emulate_method method, const char *parent,
     return true;
 }
 
-// A v2 group other than the root cannot hold processes and share out its CPUs at once, so our own will often not do; then a
-// group above, as far up as this user may write, takes the nodes.
+// A v2 group other than the root cannot hold processes and share out its CPUs at once, so our own
+// will often not do; then a group above, as far up as this user may write, takes the nodes.
 static bool make_v2(char *dir, size_t top, const struct emulate_shares *shares,
                     struct emulate_group *out)
 {
@@ -279,7 +280,7 @@ bool emulate_group_enter(const char *dir, int rank, int pid)
     return join(path, sizeof(path), dir, name) && write_number(path, "cgroup.procs", pid);
 }
 
-// ---- other programs of a node -----------------------------------------------------------------------------
+// ---- other programs of a node ------------------------------------------------------------------
 
 static bool read_number(const char *dir, const char *file, int64_t *out)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control groups of one launcher: PARENT/stannis.PID.START with a group per confined node below, named by rank.
-// For emulate.c and its tests.
+// The control groups of one launcher: PARENT/stannis.PID.START with a group per confined node
+// below, named by rank. For emulate.c and its tests.
 #ifndef EMULATE_GROUP_H
 #define EMULATE_GROUP_H
 
@@ -21,8 +21,9 @@ struct emulate_shares {
     bool fit; // emulate_shares_fit
 };
 
-// Makes groups with quotas for the nodes that have a share, in the first place that allows it: the v1 tree of the cpu
-// controller, the v2 tree. `root` as in base_cgroup_find. Groups of launchers that are gone are removed on the way.
+// Makes groups with quotas for the nodes that have a share, in the first place that allows it: the
+// v1 tree of the cpu controller, the v2 tree. `root` as in base_cgroup_find. Groups of launchers
+// that are gone are removed on the way.
 void emulate_group_make(const char *root, const struct emulate_shares *shares,
                         struct emulate_group *out);
 // Kills what runs in them, and removes them. False: they are still there.
@@ -30,8 +31,9 @@ bool emulate_group_remove(const char *dir);
 // False, and errno, when the kernel refuses.
 bool emulate_group_enter(const char *dir, int rank, int pid);
 
-// A group within that of node `rank` for other programs, which get this part of the node's share before the node does, and
-// no more. Made when it is first wanted. False: not here (v2 groups with processes have none below them).
+// A group within that of node `rank` for other programs, which get this part of the node's share
+// before the node does, and no more. Made when it is first wanted. False: not here (v2 groups with
+// processes have none below them).
 bool emulate_group_set_load(const char *dir, int rank, double part);
 bool emulate_group_enter_load(const char *dir, int rank, int pid);
 

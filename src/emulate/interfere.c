@@ -34,7 +34,7 @@ struct emulate_interfere {
     int whole;                            // of the running programs those that never pause
 };
 
-// ---- one program ----------------------------------------------------------------------------------------
+// ---- one program -------------------------------------------------------------------------------
 
 static void end(struct program *program)
 {
@@ -79,9 +79,9 @@ static enum stn_status check(const struct emulate_interfere *interfere, struct p
                     interfere->node, WTERMSIG(wait_status));
 }
 
-// Which core a process happens to run on decides how much of a share it gets beside others: three beside one took from 71 to
-// 80 % of it instead of 75, for seconds. Two and more are given their part, and no more; what they leave is the node's. One beside
-// one is even by itself.
+// Which core a process happens to run on decides how much of a share it gets beside others: three
+// beside one took from 71 to 80 % of it instead of 75, for seconds. Two and more are given their
+// part, and no more; what they leave is the node's. One beside one is even by itself.
 static void share_out(struct emulate_interfere *interfere)
 {
     const struct emulate_membership *own = &interfere->membership;
@@ -126,7 +126,7 @@ enum stn_status emulate_interfere_step(struct emulate_interfere *interfere, int6
     return status;
 }
 
-// ---- all of them ----------------------------------------------------------------------------------------
+// ---- all of them -------------------------------------------------------------------------------
 
 static enum stn_status check_nodes(const struct emulate_schedule *schedule, const char *text,
                                    const struct cluster *cluster)

@@ -20,7 +20,8 @@ struct emulate_membership {
 const char *emulate_method_word(enum emulate_method method);
 // False: the text is none of ours.
 bool emulate_membership_parse(const char *text, int rank, struct emulate_membership *out);
-// How long a process that used `cpu_ns` of CPU time in `wall_ns` has to stand still to be within its share.
+// How long a process that used `cpu_ns` of CPU time in `wall_ns` has to stand still to be within
+// its share.
 int64_t emulate_pause_ns(int64_t cpu_ns, int64_t wall_ns, double share);
 
 #endif

@@ -9,8 +9,8 @@
 
 enum { EMULATE_PROGRAM_MISSING = 127 };
 
-// In a fresh child of `parent`: computes until killed, gzip or a loop of our own for this share of the time. Calls only
-// what may be called after a fork of a process with threads.
+// In a fresh child of `parent`: computes until killed, gzip or a loop of our own for this share of
+// the time. Calls only what may be called after a fork of a process with threads.
 noreturn void emulate_program_run(bool gzip, double share, pid_t parent);
 
 #endif

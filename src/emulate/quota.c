@@ -4,11 +4,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-// The kernel's own period, 100 ms, would let a node of 0.25 CPUs compute for 25 ms and stand still for 75, as long as a
-// whole step of a small network: its speed would be all or nothing. But what a group cannot use of a period is lost, and
-// where shares do not fit the cores the scheduler, whose clock ticks every 4 ms, loses 5 % of a short one: these get longer
-// ones, and may keep a little (docs/decisions/0020). Quotas below 1 ms are refused by the kernel, so shares below 0.05
-// get a longer period too.
+// The kernel's own period, 100 ms, would let a node of 0.25 CPUs compute for 25 ms and stand still
+// for 75, as long as a whole step of a small network: its speed would be all or nothing. But what a
+// group cannot use of a period is lost, and where shares do not fit the cores the scheduler, whose
+// clock ticks every 4 ms, loses 5 % of a short one: these get longer ones, and may keep a little
+// (docs/decisions/0020). Quotas below 1 ms are refused by the kernel, so shares below 0.05 get a
+// longer period too.
 static const double short_period_us = 20000, long_period_us = 40000, quota_us_min = 1000;
 static const double burst_share = 0.1;
 static const double processes_per_cpu = 10, slack_min = 0.05;
@@ -22,9 +23,10 @@ struct emulate_quota emulate_quota_of(double cpus, bool fits)
                                   .burst_us = fits ? 0 : llround(burst_share * cpus * period)};
 }
 
-// To the scheduler a group is one process, however many nodes are in it: beside other programs it would get a fraction of
-// its quota. So each CPU of a share weighs as much as some ten processes; more than its quota a group cannot take anyway. And
-// who has no time to lose goes first: a share of a whole core never makes up for a wait, one of a quarter does.
+// To the scheduler a group is one process, however many nodes are in it: beside other programs it
+// would get a fraction of its quota. So each CPU of a share weighs as much as some ten processes;
+// more than its quota a group cannot take anyway. And who has no time to lose goes first: a share
+// of a whole core never makes up for a wait, one of a quarter does.
 double emulate_weight_of(double cpus)
 {
     double slack = 1 - cpus / ceil(cpus - rounding);

@@ -11,7 +11,8 @@
 static const char *const kinds[] = {[EMULATE_LOAD_GZIP] = "gzip", [EMULATE_LOAD_BUSY] = "busy"};
 enum { KIND_COUNT = sizeof(kinds) / sizeof(kinds[0]) };
 
-// What is before `mark` stays in `text`; what is behind it is returned. NULL: there is no such mark.
+// What is before `mark` stays in `text`; what is behind it is returned. NULL: there is no such
+// mark.
 static char *cut(char *text, char mark)
 {
     char *at = text ? strchr(text, mark) : NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which node gets which other programs when: "NODE@FROM-TO:LOAD[,…]", steps counted from 1, both ends included.
-// Items of the same node and step add up. Pure.
+// Which node gets which other programs when: "NODE@FROM-TO:LOAD[,…]", steps counted from 1, both
+// ends included. Items of the same node and step add up. Pure.
 #ifndef EMULATE_SCHEDULE_H
 #define EMULATE_SCHEDULE_H
 

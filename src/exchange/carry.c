@@ -26,7 +26,7 @@ void exchange_carry_free(struct exchange_carry *carry)
     carry->sums = NULL;
 }
 
-// ---- loops --------------------------------------------------------------------------------------
+// ---- loops -------------------------------------------------------------------------------------
 
 // Sums of the same bits on every CPU, as nothing but additions and conversions happens.
 enum act { FIRST, TAKE, GIVE };

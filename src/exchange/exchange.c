@@ -9,13 +9,13 @@
 #include "exchange/buckets.h"
 #include "exchange/state.h"
 
-// Measured with 14 MB over four nodes of one machine: smaller buckets cost more wake-ups, larger ones
-// leave more to be done after the last gradient.
+// Measured with 14 MB over four nodes of one machine: smaller buckets cost more wake-ups, larger
+// ones leave more to be done after the last gradient.
 enum { BUCKET_BYTES = 1 << 20 };
 // What exchange_keep_from takes at once, at least: half of a usual L2 cache.
 enum { KEEP_FLOATS = 1 << 16 };
 
-// ---- creation -----------------------------------------------------------------------------------
+// ---- creation ----------------------------------------------------------------------------------
 
 // Buckets run from the end of the array: bucket 0 holds the last gradients.
 static void buckets_cut(struct exchange *exchange, size_t largest, size_t gradient_count)
@@ -82,8 +82,8 @@ static bool owners_alloc(struct exchange *exchange, const double *weights)
     return true;
 }
 
-// Room for a sum and a few contributions, on huge pages: the kernel copies between processes page by
-// page.
+// Room for a sum and a few contributions, on huge pages: the kernel copies between processes page
+// by page.
 static bool scratch_alloc(struct exchange *exchange)
 {
     size_t largest = 0;
@@ -169,7 +169,7 @@ enum stn_status exchange_create(const struct exchange_config *config, struct exc
     return STN_OK;
 }
 
-// ---- an exchange --------------------------------------------------------------------------------
+// ---- an exchange -------------------------------------------------------------------------------
 
 static enum stn_status buckets_wait(struct exchange *exchange)
 {
@@ -267,8 +267,8 @@ void exchange_ready(struct exchange *exchange, size_t from)
     }
 }
 
-// The node that spent least in exchange_finish came last, and what it spent there is what nobody could
-// use. What each spent travels with the statistics of the exchange after.
+// The node that spent least in exchange_finish came last, and what it spent there is what nobody
+// could use. What each spent travels with the statistics of the exchange after.
 static void account(struct exchange *exchange, double seconds)
 {
     float *spent = exchange->tail + exchange->statistic_count;

@@ -5,19 +5,20 @@
 // The gradient array is cut into buckets from its end, the order in which the backward pass
 // finishes them. Each bucket has an owner: the others send it theirs, the owner adds them in rank
 // order (so the result does not depend on who came first) and sends the sum back. How many buckets
-// a node owns follows its weight, so a slow node does not do the reducing for the fast ones. Buckets
-// travel on the communication thread while the last backward pass is still running.
+// a node owns follows its weight, so a slow node does not do the reducing for the fast ones.
+// Buckets travel on the communication thread while the last backward pass is still running.
 //
 //     exchange_begin                 a step begins
-//     exchange_keep_from(from) …     during its micro-batches but the last: gradients [from, count) of
+//     exchange_keep_from(from) …     during its micro-batches but the last: gradients [from, count)
+//     of
 //                                    this one are final
 //     exchange_keep                  after each of these
 //     exchange_ready(from) …         during its last micro-batch: gradients [from, count) are final
 //     exchange_finish                the rest, the statistics; waits
 //
-// With one node nothing travels; exchange_ready and exchange_finish then put back what was kept. After
-// creation nothing is allocated. Destroying an exchange that was begun and not finished means that
-// this node gives up: see comm_abandon.
+// With one node nothing travels; exchange_ready and exchange_finish then put back what was kept.
+// After creation nothing is allocated. Destroying an exchange that was begun and not finished means
+// that this node gives up: see comm_abandon.
 #ifndef EXCHANGE_EXCHANGE_H
 #define EXCHANGE_EXCHANGE_H
 
@@ -42,9 +43,9 @@ struct exchange_config {
     const double *weights;   // [nodes] how much of the reducing each may do; NULL: all alike
 };
 
-// The node that came last to exchange_finish spent least time there, and all of that was exposed: nobody
-// could compute meanwhile. What the others spent above it they waited for nodes still computing.
-// What overlapping hides is exposed_seconds without exchange_ready less those with it.
+// The node that came last to exchange_finish spent least time there, and all of that was exposed:
+// nobody could compute meanwhile. What the others spent above it they waited for nodes still
+// computing. What overlapping hides is exposed_seconds without exchange_ready less those with it.
 struct exchange_stats {
     double busy_seconds;    // processor time of the communication thread, from begin to finish
     double exposed_seconds; // the same on every node
@@ -59,8 +60,8 @@ STN_MUST_CHECK enum stn_status exchange_create(const struct exchange_config *con
                                                struct exchange **out);
 void exchange_destroy(struct exchange *exchange);
 void exchange_begin(struct exchange *exchange);
-// Takes the sums of a micro-batch out of the arrays, which are zero then. Without exact sums they stay
-// where they are.
+// Takes the sums of a micro-batch out of the arrays, which are zero then. Without exact sums they
+// stay where they are.
 void exchange_keep(struct exchange *exchange);
 // Takes a part ahead of it, while that is still in the cache.
 void exchange_keep_from(struct exchange *exchange, size_t from);

@@ -13,8 +13,8 @@ struct exchange_recent {
 };
 
 void exchange_recent_add(struct exchange_recent *recent, double seconds);
-// The smallest of them that `share` (0 … 1) of them do not exceed: 0.5 gives the lower median. 0 where
-// there are none.
+// The smallest of them that `share` (0 … 1) of them do not exceed: 0.5 gives the lower median. 0
+// where there are none.
 double exchange_recent_quantile(const struct exchange_recent *recent, double share);
 
 #endif

@@ -36,7 +36,7 @@ static size_t contribution_bytes(const struct exchange_bucket *bucket)
     return exchange_wire_bytes(bucket->count, bucket->format);
 }
 
-// ---- formats ------------------------------------------------------------------------------------
+// ---- formats -----------------------------------------------------------------------------------
 
 static void *pack_half(struct exchange_bucket *bucket)
 {
@@ -120,7 +120,7 @@ static void sum_add(const struct exchange_bucket *bucket, void *slot, float *res
     }
 }
 
-// ---- results ------------------------------------------------------------------------------------
+// ---- results -----------------------------------------------------------------------------------
 
 static enum stn_status ask(struct exchange *exchange, struct exchange_bucket *bucket)
 {
@@ -188,7 +188,7 @@ enum stn_status exchange_collect_run(struct comm *comm, struct comm_job *job)
     return status;
 }
 
-// ---- contributions ------------------------------------------------------------------------------
+// ---- contributions -----------------------------------------------------------------------------
 
 // Contributions arriving in rank order, a few ahead: number i is that of the i-th other node.
 struct arrivals {
@@ -265,7 +265,7 @@ static enum stn_status reduce_in_order(struct exchange *exchange, struct exchang
     return status;
 }
 
-// ---- exact sums ---------------------------------------------------------------------------------
+// ---- exact sums --------------------------------------------------------------------------------
 
 // What of a bucket is added up at once: stays in the cache nearest to us, as does its sum.
 struct piece {
@@ -344,7 +344,7 @@ static enum stn_status reduce_exactly(struct exchange *exchange, struct exchange
     return status;
 }
 
-// ---- buckets ------------------------------------------------------------------------------------
+// ---- buckets -----------------------------------------------------------------------------------
 
 static enum stn_status send_results(struct exchange *exchange, struct exchange_bucket *bucket)
 {

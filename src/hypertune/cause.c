@@ -64,7 +64,7 @@ struct hypertune_cause_options hypertune_cause_defaults(void)
         .slowdown_least = 0.1, .slowdown_noise = 3.0, .cost_steps = 0.5, .explained_least = 0.4};
 }
 
-// ---- what the time went into --------------------------------------------------------------------
+// ---- what the time went into -------------------------------------------------------------------
 
 static struct rates rates_of(const struct hypertune_report *r, double work_s)
 {
@@ -144,7 +144,7 @@ static enum hypertune_cause cause_find(const struct node *node, double explained
     return cause;
 }
 
-// ---- incidents ----------------------------------------------------------------------------------
+// ---- incidents ---------------------------------------------------------------------------------
 
 static void incident_update(struct hypertune_causes *causes, struct node *node, double ratio,
                             int split_now)
@@ -268,7 +268,7 @@ const struct hypertune_incident *hypertune_causes_open(const struct hypertune_ca
     return causes->node[node].is_told ? &causes->node[node].incident : NULL;
 }
 
-// ---- creation -----------------------------------------------------------------------------------
+// ---- creation ----------------------------------------------------------------------------------
 
 enum stn_status hypertune_causes_create(const struct hypertune_load *load,
                                         const struct hypertune_cause_options *options,

@@ -78,11 +78,11 @@ static int slowest(const struct hypertune_load *load, const int split[])
     return node;
 }
 
-// ---- what the reports say -----------------------------------------------------------------------
+// ---- what the reports say ----------------------------------------------------------------------
 
 // A rate taken from a few micro-batches says little about many: quotas are full, and clocks high,
-// after a rest. So a node gets no more than some times what it has shown that rate with. One that it
-// had before is known.
+// after a rest. So a node gets no more than some times what it has shown that rate with. One that
+// it had before is known.
 static void node_limit(struct hypertune_decide *d, int i, int micro_batches)
 {
     struct node *node = &d->nodes[i];
@@ -224,7 +224,7 @@ static int observe(struct hypertune_decide *d, int64_t step,
     return node;
 }
 
-// ---- the plan -----------------------------------------------------------------------------------
+// ---- the plan ----------------------------------------------------------------------------------
 
 static double gain_of_best(const struct hypertune_decide *d)
 {
@@ -232,7 +232,8 @@ static double gain_of_best(const struct hypertune_decide *d)
     return gain > 0.0 ? gain : 0.0;
 }
 
-// Work is taken from one node, which may be faster than it seems; each that gets some may be slower.
+// Work is taken from one node, which may be faster than it seems; each that gets some may be
+// slower.
 static bool gain_is_certain(const struct hypertune_decide *d)
 {
     int from = slowest(&d->now, d->plan);
@@ -300,7 +301,7 @@ static void plan_compare(struct hypertune_decide *d)
     d->stale = false;
 }
 
-// ---- probes -------------------------------------------------------------------------------------
+// ---- probes ------------------------------------------------------------------------------------
 
 static void probes_schedule(struct hypertune_decide *d, int64_t step)
 {
@@ -346,7 +347,7 @@ static bool probe(struct hypertune_decide *d, int64_t step)
     return d->split(d->split_context, &load, d->probing) == STN_OK;
 }
 
-// ---- one step -----------------------------------------------------------------------------------
+// ---- one step ----------------------------------------------------------------------------------
 
 static void begin(struct hypertune_decide *d, int64_t step)
 {
@@ -397,7 +398,7 @@ struct hypertune_node hypertune_decide_node(const struct hypertune_decide *decid
     };
 }
 
-// ---- creation -----------------------------------------------------------------------------------
+// ---- creation ----------------------------------------------------------------------------------
 
 static void *copy(struct base_arena *arena, const void *from, size_t bytes)
 {

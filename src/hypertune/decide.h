@@ -12,9 +12,9 @@
 // (hypertune/common): a split depends on their proportions alone. The plan does not follow every
 // flutter of s: it is made from the values that were true when they last changed for certain, or
 // drifted out of their noise. A new plan is worth its cost if   gain of a step × steps that it will
-// last  >  cost,   and the gain is more than the nodes' noise may feign. What lasted long is expected
-// to last: the horizon is the time between the last re-plans, or since the last, up to a limit. So a
-// cluster that never comes to rest must offer more and more before work is moved again.
+// last  >  cost,   and the gain is more than the nodes' noise may feign. What lasted long is
+// expected to last: the horizon is the time between the last re-plans, or since the last, up to a
+// limit. So a cluster that never comes to rest must offer more and more before work is moved again.
 //
 // Linear in the nodes; a re-plan costs one call of the split besides. Nothing is allocated after
 // create. Not for several threads at once.
@@ -47,8 +47,8 @@ struct hypertune_decide_options {
     // and the new split may be wrong.
     double cost_steps;
     double gain_errors; // standard errors of a gain that it must exceed
-    // Part of a step that a gain must exceed, unless a level is young: equal nodes drift apart and together
-    // again by so much.
+    // Part of a step that a gain must exceed, unless a level is young: equal nodes drift apart and
+    // together again by so much.
     double gain_least;
     double horizon_least, horizon_most; // steps
     // Drift of a level below this does not reach the plan: the split is in whole micro-batches

@@ -46,7 +46,7 @@ double hypertune_detect_slowdown(const struct hypertune_detect *detect)
     return exp(detect->level);
 }
 
-// ---- noise --------------------------------------------------------------------------------------
+// ---- noise -------------------------------------------------------------------------------------
 
 // The deviation of a normal distribution with the same median; or with the same 80 % quantile,
 // where the tails are heavier; but not if they are outliers, each of which spoils two differences.
@@ -79,7 +79,7 @@ double hypertune_detect_noise(const struct hypertune_detect *detect,
     return fmax(noise, options->noise_least);
 }
 
-// ---- samples ------------------------------------------------------------------------------------
+// ---- samples -----------------------------------------------------------------------------------
 
 // The latest is 0 samples ago.
 static long index_ago(const struct hypertune_detect *d, int ago)
@@ -120,7 +120,7 @@ static double median_of_three(double a, double b, double c)
     return fmax(fmin(a, b), fmin(fmax(a, b), c));
 }
 
-// ---- change -------------------------------------------------------------------------------------
+// ---- change ------------------------------------------------------------------------------------
 
 // What one sample may count for: outliers come in a row of k by accident once in outliers^−k.
 static double evidence_most(const struct hypertune_detect *d,

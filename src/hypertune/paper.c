@@ -42,7 +42,7 @@ struct hypertune_paper_options hypertune_paper_defaults(void)
     };
 }
 
-// ---- the equations ------------------------------------------------------------------------------
+// ---- the equations -----------------------------------------------------------------------------
 
 double hypertune_decline_index(double weight, double normal_speed, double speed, double progress)
 {
@@ -82,7 +82,7 @@ double hypertune_batch_inverse(const struct plan_line *line, double speed, int m
     return batch < most ? batch : most;
 }
 
-// ---- what the reports say -----------------------------------------------------------------------
+// ---- what the reports say ----------------------------------------------------------------------
 
 static double usage_mean(const struct node *node, const struct hypertune_paper_options *o)
 {
@@ -116,7 +116,7 @@ static void node_observe(struct node *node, const struct hypertune_paper_options
     usage_observe(node, o, report->cpu_s / report->compute_s);
 }
 
-// ---- new batches --------------------------------------------------------------------------------
+// ---- new batches -------------------------------------------------------------------------------
 
 static double batch_by_usage(const struct node *node, const struct hypertune_paper_options *o)
 {
@@ -204,7 +204,7 @@ struct hypertune_paper_decision hypertune_paper_step(struct hypertune_paper *pap
     return out;
 }
 
-// ---- creation -----------------------------------------------------------------------------------
+// ---- creation ----------------------------------------------------------------------------------
 
 static int at_least(int value, int least)
 {

@@ -12,7 +12,7 @@
 #include "kernel/backend.h"
 #include "kernel/check.h"
 
-// ---- backends, best first -----------------------------------------------------------------------
+// ---- backends, best first ----------------------------------------------------------------------
 
 #ifdef STANNIS_HAVE_ONEDNN
 #define BACKEND_MAP(X) X(onednn) X(reference)
@@ -133,7 +133,7 @@ int kernel_threads(const struct kernel *kernel)
     return kernel->threads;
 }
 
-// ---- lanes --------------------------------------------------------------------------------------
+// ---- lanes -------------------------------------------------------------------------------------
 
 struct kernel *kernel_lanes(struct kernel *kernel)
 {
@@ -170,7 +170,7 @@ void kernel_lanes_meet(struct kernel *lanes, void (*between)(void *context), voi
     base_lanes_meet(lanes->crew, between, context);
 }
 
-// ---- planning: check, then the backend's maker --------------------------------------------------
+// ---- planning: check, then the backend's maker -------------------------------------------------
 
 // oneDNN plans for as many threads as OpenMP reports at that time.
 #define DEFINE_CREATE(op)                                                                          \
@@ -200,7 +200,7 @@ DEFINE_CREATE(slice)
 DEFINE_CREATE(dropout)
 DEFINE_CREATE(reorder)
 
-// ---- running ------------------------------------------------------------------------------------
+// ---- running -----------------------------------------------------------------------------------
 
 void kernel_op_destroy(struct kernel_op *op)
 {
@@ -291,7 +291,7 @@ enum stn_status kernel_op_backward_gathered(struct kernel_op *op, const struct k
     return status;
 }
 
-// ---- what backends share ------------------------------------------------------------------------
+// ---- what backends share -----------------------------------------------------------------------
 
 static int window_output(int extent, struct kernel_window w, int axis)
 {

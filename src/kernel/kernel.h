@@ -32,8 +32,9 @@
 //               depend on who computes it.
 //
 // Threads: a kernel and its ops are used by one thread, which runs them on the kernel's own team of
-// `threads` cores, op after op. The ops of its *lanes* (kernel_lanes) are run by all those threads at
-// once, each taking strips of its own from op to op: they need not wait for each other after every op.
+// `threads` cores, op after op. The ops of its *lanes* (kernel_lanes) are run by all those threads
+// at once, each taking strips of its own from op to op: they need not wait for each other after
+// every op.
 #ifndef KERNEL_KERNEL_H
 #define KERNEL_KERNEL_H
 
@@ -61,9 +62,9 @@ const char *kernel_name(const struct kernel *kernel);    // "onednn"
 const char *kernel_version(const struct kernel *kernel); // "oneDNN 2.6.3 (AVX2)"
 int kernel_threads(const struct kernel *kernel);
 
-// The kernel for ops that lanes run: a call runs on its thread alone, and several threads may call one
-// op at the same time, told apart by io->lane. NULL: one thread only, or a backend that has none. The
-// kernel's own.
+// The kernel for ops that lanes run: a call runs on its thread alone, and several threads may call
+// one op at the same time, told apart by io->lane. NULL: one thread only, or a backend that has
+// none. The kernel's own.
 struct kernel *kernel_lanes(struct kernel *kernel);
 int kernel_lane_count(const struct kernel *lanes); // 1 of a kernel without lanes
 // call(context, lane) on all lanes at once, lane 0 being the calling thread; base/lanes.h.
@@ -74,10 +75,10 @@ void kernel_lanes_meet(struct kernel *lanes, void (*between)(void *context), voi
 // Names of the backends built in, NULL at the end.
 const char *const *kernel_backend_names(void);
 
-// ---- descriptors: one struct an op kind -------------------------------------------------------
+// ---- descriptors: one struct an op kind --------------------------------------------------------
 
-// [0] is vertical, [1] horizontal. Pooling may have negative padding before: rows and columns that no
-// window sees.
+// [0] is vertical, [1] horizontal. Pooling may have negative padding before: rows and columns that
+// no window sees.
 struct kernel_window {
     int size[2], stride[2];
     int pad_before[2], pad_after[2];
@@ -212,7 +213,7 @@ STN_MUST_CHECK enum stn_status kernel_reorder_create(struct kernel *, const stru
                                                      struct kernel_op **out);
 void kernel_op_destroy(struct kernel_op *op);
 
-// ---- what a planned op tells ------------------------------------------------------------------
+// ---- what a planned op tells -------------------------------------------------------------------
 
 enum { KERNEL_READS_X = 1, KERNEL_READS_Y = 2 };
 
@@ -234,7 +235,7 @@ struct kernel_op_traits {
 
 const struct kernel_op_traits *kernel_op_traits(const struct kernel_op *op);
 
-// ---- running ----------------------------------------------------------------------------------
+// ---- running -----------------------------------------------------------------------------------
 
 struct kernel_io {
     enum kernel_phase phase;
@@ -263,8 +264,8 @@ void kernel_op_prepare(struct kernel_op *op, int lane, const float *const *param
 struct kernel_sums {
     int first, count;
 };
-// Adds those that backward held back since the last call to param_grads, in their order, or forgets them
-// (NULL). Call before the sums are used and before they start anew.
+// Adds those that backward held back since the last call to param_grads, in their order, or forgets
+// them (NULL). Call before the sums are used and before they start anew.
 void kernel_op_collect(struct kernel_op *op, int lane, struct kernel_sums sums,
                        float *const *param_grads);
 // Nothing to do for an op that does not gather. In KERNEL_EVAL nothing is gathered.
@@ -276,9 +277,9 @@ void kernel_op_forward_settle(struct kernel_op *op, const struct kernel_io *io);
 void kernel_op_backward_settle(struct kernel_op *op, const struct kernel_io *io);
 STN_MUST_CHECK enum stn_status kernel_op_forward(struct kernel_op *op, const struct kernel_io *io);
 STN_MUST_CHECK enum stn_status kernel_op_backward(struct kernel_op *op, const struct kernel_io *io);
-// Both at once, where the output of `op` is the input of `next`, or the gradient of the input of `op`
-// is final and `before` made that input: the same as one call after the other, but what is gathered
-// may still be in the cache. The two ops share no scratch.
+// Both at once, where the output of `op` is the input of `next`, or the gradient of the input of
+// `op` is final and `before` made that input: the same as one call after the other, but what is
+// gathered may still be in the cache. The two ops share no scratch.
 STN_MUST_CHECK enum stn_status kernel_op_forward_gathered(struct kernel_op *op,
                                                           const struct kernel_io *io,
                                                           struct kernel_op *next,
@@ -288,7 +289,7 @@ STN_MUST_CHECK enum stn_status kernel_op_backward_gathered(struct kernel_op *op,
                                                            struct kernel_op *before,
                                                            const struct kernel_io *before_io);
 
-// ---- loss -------------------------------------------------------------------------------------
+// ---- loss --------------------------------------------------------------------------------------
 
 struct kernel_loss_totals {
     double loss_sum; // over rows

@@ -49,7 +49,8 @@ static void row_gradient(const float *z, int label, int classes, double smoothin
     }
 }
 
-// To 2^-28: sums of such numbers are exact up to 2^25, so they do not depend on who adds which first.
+// To 2^-28: sums of such numbers are exact up to 2^25, so they do not depend on who adds which
+// first.
 static double rounded(double loss)
 {
     return ldexp(rint(ldexp(loss, 28)), -28);

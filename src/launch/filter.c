@@ -16,7 +16,7 @@ static const char *const beginnings[] = {
 
 enum verdict { OF_NODE, UNDECIDED, OF_NOTICE, OF_BANNER };
 
-// ---- what a text is -------------------------------------------------------------------------------------
+// ---- what a text is ----------------------------------------------------------------------------
 
 static enum verdict judge_dashes(const char *text, size_t length)
 {
@@ -30,8 +30,8 @@ static enum verdict judge_dashes(const char *text, size_t length)
     return dashes >= DASHES_MIN && text[dashes] == '\n' ? OF_BANNER : OF_NODE;
 }
 
-// "[HOST:PID] ", as Open MPI marks what its parts have to say, or "[HOST][[JOB,1],RANK]"; it writes process ids with five
-// digits at least.
+// "[HOST:PID] ", as Open MPI marks what its parts have to say, or "[HOST][[JOB,1],RANK]"; it writes
+// process ids with five digits at least.
 static enum verdict judge_bracket(const char *text, size_t length)
 {
     size_t i = 1, digits = 0;
@@ -94,7 +94,7 @@ static enum verdict judge(const char *text, size_t length)
     return verdict;
 }
 
-// ---- the stream -----------------------------------------------------------------------------------------
+// ---- the stream --------------------------------------------------------------------------------
 
 static void pass(struct launch_filter *filter, const char *data, size_t bytes)
 {
@@ -193,7 +193,7 @@ void launch_filter_settle(struct launch_filter *filter)
     }
 }
 
-// ---- what mpirun said -----------------------------------------------------------------------------------
+// ---- what mpirun said --------------------------------------------------------------------------
 
 bool launch_filter_death(const struct launch_filter *filter, int *rank, int *signal_number)
 {

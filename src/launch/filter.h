@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes what mpirun says itself out of the stream of what its nodes say. mpirun's texts stand between two lines of dashes,
-// or are lines with one of a few beginnings; they may follow a node's unfinished line. Anything else is a node's and passes
-// at once, so that a line that moves (\r) keeps moving. Pure. For this folder.
+// Takes what mpirun says itself out of the stream of what its nodes say. mpirun's texts stand
+// between two lines of dashes, or are lines with one of a few beginnings; they may follow a node's
+// unfinished line. Anything else is a node's and passes at once, so that a line that moves (\r)
+// keeps moving. Pure. For this folder.
 #ifndef LAUNCH_FILTER_H
 #define LAUNCH_FILTER_H
 
@@ -27,7 +28,8 @@ struct launch_filter {
 void launch_filter_feed(struct launch_filter *filter, const char *data, size_t bytes);
 // When no more has come for a while, or the output has ended: what is held back is a node's.
 void launch_filter_settle(struct launch_filter *filter);
-// mpirun's notice of a process that a signal ended: its rank and the signal. False: it said no such thing.
+// mpirun's notice of a process that a signal ended: its rank and the signal. False: it said no such
+// thing.
 bool launch_filter_death(const struct launch_filter *filter, int *rank, int *signal_number);
 // The rank of the first process that ended with a code other than 0, if mpirun told it.
 bool launch_filter_exit(const struct launch_filter *filter, int *rank);

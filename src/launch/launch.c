@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// mpirun as a child. Signals: mpirun answers SIGINT and SIGTERM by ending all nodes within two seconds, but hands SIGUSR1 on
-// to them, so a request to stop travels as SIGUSR1; a second one ends mpirun, a third one kills it.
+// mpirun as a child. Signals: mpirun answers SIGINT and SIGTERM by ending all nodes within two
+// seconds, but hands SIGUSR1 on to them, so a request to stop travels as SIGUSR1; a second one ends
+// mpirun, a third one kills it.
 #include "launch/launch.h"
 
 #include <errno.h>
@@ -39,7 +40,7 @@ struct run {
     int stops;          // how often we were asked to stop
 };
 
-// ---- watching mpirun ------------------------------------------------------------------------------------
+// ---- watching mpirun ---------------------------------------------------------------------------
 
 static void pass_on(void *context, const char *data, size_t bytes)
 {
@@ -139,7 +140,7 @@ out_close:
     return status;
 }
 
-// ---- before and after -----------------------------------------------------------------------------------
+// ---- before and after --------------------------------------------------------------------------
 
 static enum stn_status find_mpirun(void)
 {

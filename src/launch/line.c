@@ -84,7 +84,8 @@ static void add_hosts(const struct launch_config *config, struct launch_words *w
     free(list);
 }
 
-// Nodes of this machine inherit the environment; this is for those on other hosts, and for a line that somebody copies.
+// Nodes of this machine inherit the environment; this is for those on other hosts, and for a line
+// that somebody copies.
 static void add_exports(struct launch_words *words)
 {
     for (char **entry = environ; *entry; entry++) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A command once per node, forked from here. Each child leads a session, so that what it starts can be ended with it; what
-// escapes from the session is still in the node's control group, and ends with that.
+// A command once per node, forked from here. Each child leads a session, so that what it starts can
+// be ended with it; what escapes from the session is still in the node's control group, and ends
+// with that.
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -43,7 +44,7 @@ struct crew {
     int64_t kill_ns; // when those that still run are killed; 0: they may run; INT64_MAX: they were
 };
 
-// ---- a child --------------------------------------------------------------------------------------------
+// ---- a child -----------------------------------------------------------------------------------
 
 struct place {
     const struct crew *crew;
@@ -119,7 +120,7 @@ static enum stn_status start_node(struct crew *crew, int rank)
                : stn_fail(STN_ERR_IO, "node %s: cannot be watched: %s", name, strerror(errno));
 }
 
-// ---- all of them ----------------------------------------------------------------------------------------
+// ---- all of them -------------------------------------------------------------------------------
 
 static void signal_all(const struct crew *crew, int number)
 {
@@ -230,7 +231,8 @@ static void watch(struct crew *crew)
     }
 }
 
-// What the last ones said before they ended. Somebody we do not know may still hold a pipe: no waiting.
+// What the last ones said before they ended. Somebody we do not know may still hold a pipe: no
+// waiting.
 static void read_rest(struct crew *crew)
 {
     nfds_t used = fill_polled(crew);
@@ -248,9 +250,10 @@ static void read_rest(struct crew *crew)
     }
 }
 
-// ---- begin and end --------------------------------------------------------------------------------------
+// ---- begin and end -----------------------------------------------------------------------------
 
-// A port that is free now. Between now and its use somebody may take it; there is no way to reserve one for another program.
+// A port that is free now. Between now and its use somebody may take it; there is no way to reserve
+// one for another program.
 static enum stn_status find_port(int *port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// On each other host `PROGRAM --version && command -v orted`: mpirun starts its daemon of that name there.
+// On each other host `PROGRAM --version && command -v orted`: mpirun starts its daemon of that name
+// there.
 #include "launch/probe.h"
 
 #include <errno.h>
@@ -30,7 +31,7 @@ struct probe {
     int exit_code; // −1: it was too late
 };
 
-// ---- running --------------------------------------------------------------------------------------------
+// ---- running -----------------------------------------------------------------------------------
 
 static enum stn_status start(const struct launch_config *config, const char *command,
                              const struct cluster_node *node, struct probe *probe)
@@ -109,9 +110,10 @@ static void finish(struct probe *probe)
     probe->text[probe->bytes] = '\0';
 }
 
-// ---- judging --------------------------------------------------------------------------------------------
+// ---- judging -----------------------------------------------------------------------------------
 
-// The line that begins with `word`, or, for "", the last one that says something. It is cut out of the text.
+// The line that begins with `word`, or, for "", the last one that says something. It is cut out of
+// the text.
 static const char *find_line(char *text, const char *word)
 {
     const char *found = NULL;
@@ -168,7 +170,7 @@ static enum stn_status judge(struct probe *probe, const char *program, double ti
     return STN_OK;
 }
 
-// ---- all of them ----------------------------------------------------------------------------------------
+// ---- all of them -------------------------------------------------------------------------------
 
 // mpirun starts nodes on its own machine itself.
 static bool is_own_host(const char *host)

@@ -9,7 +9,8 @@
 
 #include "stannis/status.h"
 
-// While a launcher waits, SIGINT, SIGTERM and SIGHUP are something to read, and a reader that goes away is no reason to die.
+// While a launcher waits, SIGINT, SIGTERM and SIGHUP are something to read, and a reader that goes
+// away is no reason to die.
 struct launch_signals {
     int fd;
     sigset_t old_mask;
@@ -20,7 +21,8 @@ void launch_signals_end(struct launch_signals *signals);
 // The signal that arrived, or 0.
 int launch_signals_read(struct launch_signals *signals);
 
-// All of it, to one of our own descriptors; what cannot be written is lost, as there is nobody to tell.
+// All of it, to one of our own descriptors; what cannot be written is lost, as there is nobody to
+// tell.
 void launch_write(int fd, const char *data, size_t bytes);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node's output, cut into lines that begin with its name. A line ends with \n, or with \r where it is drawn again and
-// again; each is written at once, so that lines of several nodes do not mix. For this folder.
+// A node's output, cut into lines that begin with its name. A line ends with \n, or with \r where
+// it is drawn again and again; each is written at once, so that lines of several nodes do not mix.
+// For this folder.
 #ifndef LAUNCH_TEE_H
 #define LAUNCH_TEE_H
 

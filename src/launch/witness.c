@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A listening socket in the abstract namespace, so that nothing stays behind in a file system, and one connection a node.
-// A node sends its rank first and waits until it was heard, so that no node ends before it is known; the exit code, if it
-// comes to that, last.
+// A listening socket in the abstract namespace, so that nothing stays behind in a file system, and
+// one connection a node. A node sends its rank first and waits until it was heard, so that no node
+// ends before it is known; the exit code, if it comes to that, last.
 #include "launch/witness.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ static socklen_t address_of(const char *name, struct sockaddr_un *out)
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(path));
 }
 
-// ---- the launcher ---------------------------------------------------------------------------------------
+// ---- the launcher ------------------------------------------------------------------------------
 
 // What epoll hands back with an event: the connection and who is at its other end.
 static bool watch(const struct launch_witness *witness, int operation, int fd, uint32_t rank)
@@ -108,8 +108,8 @@ static void listen_to(struct launch_witness *witness, int fd, uint32_t rank)
     close(fd);
 }
 
-// epoll has what became ready first in front, which poll would not tell: nodes that mpirun ended because of the first come
-// behind it, however late we look.
+// epoll has what became ready first in front, which poll would not tell: nodes that mpirun ended
+// because of the first come behind it, however late we look.
 void launch_witness_take(struct launch_witness *witness)
 {
     struct epoll_event events[EVENTS_AT_ONCE];
@@ -126,7 +126,7 @@ void launch_witness_take(struct launch_witness *witness)
     }
 }
 
-// ---- a node ---------------------------------------------------------------------------------------------
+// ---- a node ------------------------------------------------------------------------------------
 
 static struct {
     pid_t pid; // a child of the node that exits has nothing to say here

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which node ended first, and how. mpirun knows it too, but at times ends without a word. Nodes on the launcher's machine
-// keep a connection to it while they live; the kernel closes it before mpirun can notice their end. Nodes on other hosts
-// have none: of them only mpirun can tell. For this folder.
+// Which node ended first, and how. mpirun knows it too, but at times ends without a word. Nodes on
+// the launcher's machine keep a connection to it while they live; the kernel closes it before
+// mpirun can notice their end. Nodes on other hosts have none: of them only mpirun can tell. For
+// this folder.
 #ifndef LAUNCH_WITNESS_H
 #define LAUNCH_WITNESS_H
 
@@ -21,8 +22,8 @@ void launch_witness_end(struct launch_witness *witness);
 // What has happened since, in the order in which it happened. Does not wait.
 void launch_witness_take(struct launch_witness *witness);
 
-// In a node: connects, and says farewell at exit. A launcher that cannot be reached is not an error: it is on another
-// machine.
+// In a node: connects, and says farewell at exit. A launcher that cannot be reached is not an
+// error: it is on another machine.
 void launch_witness_attend(const char *name, int rank);
 
 #endif

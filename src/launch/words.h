@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A command line being made. When memory is out, `failed` says so, once, at the end. For this folder.
+// A command line being made. When memory is out, `failed` says so, once, at the end. For this
+// folder.
 #ifndef LAUNCH_WORDS_H
 #define LAUNCH_WORDS_H
 

@@ -90,7 +90,7 @@ void nn_graph_init(struct nn_graph *graph, int micro_batch, bool no_dropout);
 void nn_graph_fini(struct nn_graph *graph);
 enum stn_status nn_graph_status(const struct nn_graph *graph);
 
-// ---- building ---------------------------------------------------------------------------------
+// ---- building ----------------------------------------------------------------------------------
 
 // Names made on the fly: nn_name(g, "features.%d.conv", i). Live as long as the graph.
 const char *nn_name(struct nn_graph *g, const char *format, ...)
@@ -119,8 +119,8 @@ nn_value nn_batchnorm_add(struct nn_graph *g, const char *name, nn_value x, nn_v
                           enum kernel_activation activation);
 nn_value nn_activate(struct nn_graph *g, nn_value x, enum kernel_activation activation);
 
-// Zero stride means stride = size. `ceil` lets a window hang over the lower right edge. `shift` moves
-// all windows down and to the right; beyond the edge is padding.
+// Zero stride means stride = size. `ceil` lets a window hang over the lower right edge. `shift`
+// moves all windows down and to the right; beyond the edge is padding.
 struct nn_pool {
     int size, stride, pad, shift;
     bool ceil, count_padding;

@@ -22,7 +22,8 @@ static size_t rounded(size_t bytes)
     return (bytes + NN_PLAN_ALIGNMENT - 1) / NN_PLAN_ALIGNMENT * NN_PLAN_ALIGNMENT;
 }
 
-// The lowest gap between those of the `placed` buffers, sorted by offset, that live at the same time.
+// The lowest gap between those of the `placed` buffers, sorted by offset, that live at the same
+// time.
 static size_t lowest_gap(const struct nn_plan_buffer *buffer, struct nn_plan_buffer *const *placed,
                          int count)
 {

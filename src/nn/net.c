@@ -15,7 +15,7 @@
 
 enum { UNKNOWN_CACHE_BYTES = 2 << 20, SHARED_CACHE_MOST = 32 << 20 };
 
-// ---- which gradients are needed ---------------------------------------------------------------
+// ---- which gradients are needed ----------------------------------------------------------------
 
 static bool node_needs(const struct nn_node *node, const struct nn_gradient_need *need)
 {
@@ -58,7 +58,7 @@ enum kernel_dx nn_net_dx_mode(const struct nn_node *node, int n, int input,
     return need->last_consumer[v] == n ? KERNEL_DX_WRITE : KERNEL_DX_ADD;
 }
 
-// ---- ops --------------------------------------------------------------------------------------
+// ---- ops ---------------------------------------------------------------------------------------
 
 static enum stn_status op_create(struct kernel *k, struct nn_node *node,
                                  const struct kernel_tensor *x, const enum kernel_dx *dx, int sums,
@@ -146,12 +146,12 @@ static enum stn_status ops_create(struct nn_net *net, const struct nn_gradient_n
     return STN_OK;
 }
 
-// ---- segments and program -----------------------------------------------------------------------
+// ---- segments and program ----------------------------------------------------------------------
 
-// What the inputs and outputs of one node may occupy for the strips under way: the cores' own caches and
-// a part of the one they share with all else that the segment touches, and with other programs; the
-// same part for every lane, as long as that leaves half. Virtual machines overstate it, hence the
-// limit; where nothing is known, what a small machine has.
+// What the inputs and outputs of one node may occupy for the strips under way: the cores' own
+// caches and a part of the one they share with all else that the segment touches, and with other
+// programs; the same part for every lane, as long as that leaves half. Virtual machines overstate
+// it, hence the limit; where nothing is known, what a small machine has.
 static size_t cache_bytes(const struct nn_net *net)
 {
     if (net->config.cache_bytes > 0) {
@@ -218,9 +218,9 @@ static double work_between_meetings(const struct nn_net *net)
     return meetings > 0 ? macs / meetings / net->lanes : INFINITY;
 }
 
-// Whether each lane should take a micro-batch of its own. Threads that meet every few milliseconds lose a
-// tenth or more to waiting; the price is the memory of one more micro-batch for every lane. What is run
-// together is shared by all.
+// Whether each lane should take a micro-batch of its own. Threads that meet every few milliseconds
+// lose a tenth or more to waiting; the price is the memory of one more micro-batch for every lane.
+// What is run together is shared by all.
 static void abreast_choose(struct nn_net *net)
 {
     const double enough = 1e8; // some 6 ms at 50 GFLOP/s, forward or backward: docs/decisions/0021
@@ -233,8 +233,8 @@ static void abreast_choose(struct nn_net *net)
 }
 
 // The output of a gathering node need not be kept when everybody who reads it, forward or backward,
-// stands in the segment that begins with the node: there it is computed again from the node's input,
-// which is kept anyway.
+// stands in the segment that begins with the node: there it is computed again from the node's
+// input, which is kept anyway.
 static bool is_made_again(const struct nn_net *net, const struct nn_segment *segment)
 {
     const struct nn_graph *g = &net->graph;
@@ -283,7 +283,7 @@ out_free:
     return status;
 }
 
-// ---- create, destroy --------------------------------------------------------------------------
+// ---- create, destroy ---------------------------------------------------------------------------
 
 static enum stn_status config_check(const struct nn_net_config *c, struct stn_model_shape *shape)
 {
@@ -388,7 +388,7 @@ void nn_net_destroy(struct nn_net *net)
     free(net);
 }
 
-// ---- what it tells ----------------------------------------------------------------------------
+// ---- what it tells -----------------------------------------------------------------------------
 
 const struct nn_net_config *nn_net_config(const struct nn_net *net)
 {

@@ -95,18 +95,19 @@ struct nn_micro_batch {
     const uint64_t *row_keys;
     int rows;
 };
-// How many micro-batches it is best to train side by side, one in each thread: 1, or as many as there are
-// threads. Where threads would meet too often within one, they need not meet at all.
+// How many micro-batches it is best to train side by side, one in each thread: 1, or as many as
+// there are threads. Where threads would meet too often within one, they need not meet at all.
 enum { NN_ABREAST_MAX = 4 };
 int nn_net_abreast(const struct nn_net *net);
-// So many of them at once. The gradients of each are the bits that nn_net_train gives. Nobody watches.
+// So many of them at once. The gradients of each are the bits that nn_net_train gives. Nobody
+// watches.
 STN_MUST_CHECK enum stn_status nn_net_train_abreast(struct nn_net *net,
                                                     const struct nn_micro_batch batches[],
                                                     struct kernel_loss_totals *totals);
 // From here on nn_net_train calls `final(context, from)` again and again during the backward pass:
 // this micro-batch adds nothing more to gradient sums [from, parameter count). The last call has
-// from = 0. NULL: no more calls. What other nodes wait for can leave while we still compute. These sums
-// are collected already; `final` calls nothing of the net.
+// from = 0. NULL: no more calls. What other nodes wait for can leave while we still compute. These
+// sums are collected already; `final` calls nothing of the net.
 typedef void nn_gradients_final(void *context, size_t from);
 void nn_net_watch_gradients(struct nn_net *net, nn_gradients_final *final, void *context);
 // running = (1 − momentum)·running + momentum·(sum / count); count: samples in the sums.

@@ -90,7 +90,8 @@ static size_t saved_stride(const struct kernel_op_traits *traits)
     return (traits->saved_bytes + NN_PLAN_ALIGNMENT - 1) / NN_PLAN_ALIGNMENT * NN_PLAN_ALIGNMENT;
 }
 
-// The memory of an output: of its own, its input's, or where the concat will have it that it goes into.
+// The memory of an output: of its own, its input's, or where the concat will have it that it goes
+// into.
 static int plan_output(struct layout *l, int n, int time, enum nn_direction direction)
 {
     const struct nn_node *node = &l->net->graph.nodes[n];
@@ -150,8 +151,8 @@ static void plan_backward_reads(struct layout *l, int n, int time)
     need_use(l, l->gradient[node->y], time);
 }
 
-// The memory of the gradient of input i, of which node n is the first to write a part: of its own, over
-// the output's gradient, or the part of that which is the input's anyway.
+// The memory of the gradient of input i, of which node n is the first to write a part: of its own,
+// over the output's gradient, or the part of that which is the input's anyway.
 static void plan_gradient(struct layout *l, int n, int i, int time)
 {
     const struct nn_node *node = &l->net->graph.nodes[n];
@@ -211,7 +212,8 @@ static void layout_walk(struct layout *l, const struct nn_gradient_need *need)
     }
 }
 
-// Sharing a buffer in place is decided by who lives beyond its block, which the first walk finds out.
+// Sharing a buffer in place is decided by who lives beyond its block, which the first walk finds
+// out.
 static void layout_plan(struct layout *l, const struct nn_gradient_need *need)
 {
     const struct nn_program *p = &l->net->program;
@@ -228,8 +230,8 @@ static void layout_plan(struct layout *l, const struct nn_gradient_need *need)
     layout_walk(l, need);
 }
 
-// A buffer that crosses blocks holds all samples and is there while any strip of its blocks runs; one
-// that does not holds a strip, between its own moments only.
+// A buffer that crosses blocks holds all samples and is there while any strip of its blocks runs;
+// one that does not holds a strip, between its own moments only.
 static struct nn_plan_buffer need_place(const struct layout *l, const struct need *need)
 {
     const struct nn_program *p = &l->net->program;
@@ -244,9 +246,10 @@ static struct nn_plan_buffer need_place(const struct layout *l, const struct nee
     };
 }
 
-// Where everything lies. Buffers that cross blocks share one part of the memory, of which each micro-batch
-// that may run abreast has its own; all others are planned as one lane uses them, and every lane has such
-// a part of its own, for it may be anywhere in a block while the others are elsewhere.
+// Where everything lies. Buffers that cross blocks share one part of the memory, of which each
+// micro-batch that may run abreast has its own; all others are planned as one lane uses them, and
+// every lane has such a part of its own, for it may be anywhere in a block while the others are
+// elsewhere.
 struct places {
     struct nn_plan_buffer *of; // [needs]
     size_t slot_bytes, lane_bytes;
@@ -294,7 +297,7 @@ static enum stn_status places_create(const struct layout *l, struct places *out)
     return status;
 }
 
-// ---- pointers -----------------------------------------------------------------------------------
+// ---- pointers ----------------------------------------------------------------------------------
 
 // `at` is where a sample begins in the buffer's.
 static struct nn_rows rows_of(const struct layout *l, const struct places *places, int need,

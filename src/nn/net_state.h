@@ -12,8 +12,8 @@
 enum nn_direction { NN_FORWARD, NN_BACKWARD, NN_DIRECTIONS };
 
 // Where samples lie: base + sample · row_bytes. What lives and dies within a segment has room for
-// one strip a lane only (row_bytes 0): the same memory serves all its strips and stays in the cache.
-// All else is there once for each micro-batch that may run abreast (slot_bytes).
+// one strip a lane only (row_bytes 0): the same memory serves all its strips and stays in the
+// cache. All else is there once for each micro-batch that may run abreast (slot_bytes).
 struct nn_rows {
     char *base;
     size_t row_bytes, lane_bytes, slot_bytes;
@@ -58,8 +58,8 @@ struct nn_net {
     struct kernel_tensor *tensors; // [values] shapes of one sample, with the layouts chosen
     int parameter_tensors;         // graph.tensors is sorted: parameters, then buffers
     struct nn_flat parameters, gradient_sums, buffers, buffer_sums;
-    // Gradient sums beside the first (nn_part_sums) and statistics of micro-batches abreast beside the
-    // first (nn_slot_statistics), until they are collected.
+    // Gradient sums beside the first (nn_part_sums) and statistics of micro-batches abreast beside
+    // the first (nn_slot_statistics), until they are collected.
     struct nn_flat part_sums, slot_statistics;
     int64_t parameter_elements; // without alignment gaps
     void *activations;          // one block for everything a step needs
@@ -73,8 +73,9 @@ struct nn_net {
     } watch;
 };
 
-// A micro-batch's gradients are summed up in as many parts as there are lanes, whether these shared it
-// or one of them did it all: its bits are the same. Part `part` of all, that is slot · lanes + lane.
+// A micro-batch's gradients are summed up in as many parts as there are lanes, whether these shared
+// it or one of them did it all: its bits are the same. Part `part` of all, that is slot · lanes +
+// lane.
 static inline float *nn_part_sums(const struct nn_net *net, int part)
 {
     return part == 0 ? net->gradient_sums.data
@@ -87,8 +88,8 @@ static inline float *nn_slot_statistics(const struct nn_net *net, int slot)
                      : net->slot_statistics.data + (size_t)(slot - 1) * net->buffer_sums.count;
 }
 
-// Adds what ops and lanes hold back of a node's gradient sums, of one micro-batch, to the array. Any lane may
-// do it.
+// Adds what ops and lanes hold back of a node's gradient sums, of one micro-batch, to the array.
+// Any lane may do it.
 void nn_node_collect(struct nn_net *net, int n, int lane, int slot);
 
 // Which values' gradients are needed, and by whom they are first written.

@@ -59,7 +59,7 @@ enum stn_status nn_net_profile_start(struct nn_net *net)
     return nn_profile_create(net, TIMELINE_CALLS, &net->profile);
 }
 
-// ---- what it says -------------------------------------------------------------------------------
+// ---- what it says ------------------------------------------------------------------------------
 
 static double value_bytes(const struct nn_net *net, nn_value v)
 {
@@ -96,7 +96,8 @@ static double backward_bytes(const struct nn_net *net, int n)
     return bytes;
 }
 
-// What node n's calls of these kinds took of a micro-batch's time: lanes take theirs at the same time.
+// What node n's calls of these kinds took of a micro-batch's time: lanes take theirs at the same
+// time.
 static double seconds_of(const struct nn_net *net, int n, unsigned acts)
 {
     const struct nn_profile *p = net->profile;

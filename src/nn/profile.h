@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the time of a net goes: every call of every op is timed and added up, and the calls of the
-// first micro-batches are kept one by one for a timeline. Costs two clock readings a call. Lanes note
-// what they do each in a part of its own.
+// first micro-batches are kept one by one for a timeline. Costs two clock readings a call. Lanes
+// note what they do each in a part of its own.
 #ifndef NN_PROFILE_H
 #define NN_PROFILE_H
 

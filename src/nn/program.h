@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one micro-batch does, as a list: blocks of moments. A block takes strip after strip through its
-// moments, in each lane by itself or all together; a moment is one call of one node's op. What a block
-// gathers is settled at its end. A moment's place in the list is its time, by which memory is planned;
-// the runner walks the same list.
+// What one micro-batch does, as a list: blocks of moments. A block takes strip after strip through
+// its moments, in each lane by itself or all together; a moment is one call of one node's op. What
+// a block gathers is settled at its end. A moment's place in the list is its time, by which memory
+// is planned; the runner walks the same list.
 #ifndef NN_PROGRAM_H
 #define NN_PROGRAM_H
 

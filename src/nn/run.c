@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Running a net: blocks in order, strips through their nodes, by lanes side by side or by the whole
-// team; or several micro-batches abreast, each by one lane. Everything was planned; nothing is allocated
-// here.
+// team; or several micro-batches abreast, each by one lane. Everything was planned; nothing is
+// allocated here.
 #include <assert.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -40,7 +40,7 @@ struct arguments {
     float *buffer_sums[KERNEL_BUFFERS_MAX];
 };
 
-// ---- calls --------------------------------------------------------------------------------------
+// ---- calls -------------------------------------------------------------------------------------
 
 static void *room_at(struct nn_rows rows, int slot, int lane)
 {
@@ -160,11 +160,11 @@ static enum stn_status moment_run(const struct run *run, const struct nn_moment 
     return status;
 }
 
-// ---- gradients that are final -------------------------------------------------------------------
+// ---- gradients that are final ------------------------------------------------------------------
 
-// Parameters lie in the order of their nodes, and the last strip goes backwards through them: what lies
-// from node n's first parameter on is done once node n is. The nodes of the graph's beginning may
-// have none.
+// Parameters lie in the order of their nodes, and the last strip goes backwards through them: what
+// lies from node n's first parameter on is done once node n is. The nodes of the graph's beginning
+// may have none.
 static void tell_final(struct run *run, int until)
 {
     struct nn_net *net = run->net;
@@ -179,8 +179,8 @@ static void tell_final(struct run *run, int until)
     }
 }
 
-// The last strip of a lane has come to moment `until` of a block. Lane 0, the caller's thread, tells of
-// what all have passed.
+// The last strip of a lane has come to moment `until` of a block. Lane 0, the caller's thread,
+// tells of what all have passed.
 static void pass(struct run *run, const struct nn_block *block, int lane, int until)
 {
     struct nn_net *net = run->net;
@@ -197,7 +197,7 @@ static void pass(struct run *run, const struct nn_block *block, int lane, int un
     }
 }
 
-// ---- blocks -------------------------------------------------------------------------------------
+// ---- blocks ------------------------------------------------------------------------------------
 
 // A strip through the moments of a block. Strips without a real sample go too: a block with longer
 // strips may read what they leave, and zero times whatever lay there before might not be zero.
@@ -218,9 +218,9 @@ static enum stn_status strip_run(struct run *run, const struct nn_block *block,
     return STN_OK;
 }
 
-// Whether any lane may take any strip. Backward each has strips of its own, for gradients are summed up
-// in the order in which a lane takes them, and are to be the same bits in every run. Forward nothing
-// depends on who does what.
+// Whether any lane may take any strip. Backward each has strips of its own, for gradients are
+// summed up in the order in which a lane takes them, and are to be the same bits in every run.
+// Forward nothing depends on who does what.
 static bool is_free(const struct nn_net *net, const struct nn_block *block)
 {
     return !block->together && block < net->program.blocks + net->program.backward_block;
@@ -254,8 +254,8 @@ static void block_run(struct run *run, const struct nn_block *block, int lane)
     pass(run, block, lane, block->end); // where nothing fell to this lane too
 }
 
-// The last moment of a block may have gathered; what all lanes did is settled by one. `lane`: whose scratch
-// may be used for it.
+// The last moment of a block may have gathered; what all lanes did is settled by one. `lane`: whose
+// scratch may be used for it.
 static void block_settle(struct run *run, const struct nn_block *block, int lane)
 {
     const struct nn_net *net = run->net;
@@ -344,10 +344,10 @@ static void loss(const struct run *run, const int32_t *labels, struct kernel_los
                         learns ? room_at(run->net->dlogits, run->slot, 0) : NULL, totals);
 }
 
-// ---- abreast ------------------------------------------------------------------------------------
+// ---- abreast -----------------------------------------------------------------------------------
 
-// Blocks by one lane alone. Strips go in their order, as they do where lanes share them out; of what they sum
-// up every share is kept apart.
+// Blocks by one lane alone. Strips go in their order, as they do where lanes share them out; of
+// what they sum up every share is kept apart.
 static enum stn_status blocks_run_alone(struct run *run, int first, int end)
 {
     const struct nn_net *net = run->net;
@@ -423,7 +423,7 @@ enum stn_status nn_net_train_abreast(struct nn_net *net, const struct nn_micro_b
     return status;
 }
 
-// ---- a micro-batch by all lanes -------------------------------------------------------------------
+// ---- a micro-batch by all lanes ----------------------------------------------------------------
 
 enum stn_status nn_net_train(struct nn_net *net, const float *images, const int32_t *labels,
                              const uint64_t *row_keys, int rows, struct kernel_loss_totals *totals)

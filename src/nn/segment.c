@@ -24,7 +24,8 @@ static bool is_even(int micro_batch, int lanes, int strip)
     return nn_lane_share(strips, lanes) * strip <= nn_lane_share(micro_batch, lanes);
 }
 
-// The longest strip that divides the micro-batch and keeps the node's inputs and output in the cache.
+// The longest strip that divides the micro-batch and keeps the node's inputs and output in the
+// cache.
 static int longest_strip(const struct nn_graph *g, const struct nn_node *node, struct nn_cut cut)
 {
     size_t bytes = sample_bytes(g, node->y), most = cut.cache_bytes / (size_t)cut.lanes;
@@ -39,8 +40,8 @@ static int longest_strip(const struct nn_graph *g, const struct nn_node *node, s
     return strip;
 }
 
-// Whether node `n` makes smaller maps than node `first`. Only then a new segment pays: between maps of
-// one size it would part nodes that find each other's results in the cache.
+// Whether node `n` makes smaller maps than node `first`. Only then a new segment pays: between maps
+// of one size it would part nodes that find each other's results in the cache.
 static bool shrinks(const struct nn_graph *g, int first, int n)
 {
     struct kernel_shape before = nn_shape(g, g->nodes[first].y), y = nn_shape(g, g->nodes[n].y);

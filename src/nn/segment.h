@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network cut into segments. Strips of samples go through a segment depth-first, one strip through
-// all its nodes before the next, so that what a node writes the next one still finds in the cache.
+// A network cut into segments. Strips of samples go through a segment depth-first, one strip
+// through all its nodes before the next, so that what a node writes the next one still finds in the
+// cache.
 //
 // A node that gathers (batch norm) must see all strips before it changes any: it stands between two
 // segments, and does its gathering with one and its running with the other:
@@ -10,8 +11,8 @@
 //
 // Segments also end where the maps have shrunk so much that longer strips fit the cache. Pure.
 //
-// With several lanes (kernel.h) each takes strips of its own through a segment, and they meet at its
-// end. Where the weights are the most of what is read, as in VGG's fully connected layers, all
+// With several lanes (kernel.h) each takes strips of its own through a segment, and they meet at
+// its end. Where the weights are the most of what is read, as in VGG's fully connected layers, all
 // threads go through a segment together instead, so that they are read once.
 #ifndef NN_SEGMENT_H
 #define NN_SEGMENT_H

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step sums up, from micro-batch to micro-batch: gradients, in parts that lanes and ops hold back
-// until they are collected, and batch statistics.
+// What a step sums up, from micro-batch to micro-batch: gradients, in parts that lanes and ops hold
+// back until they are collected, and batch statistics.
 #include <string.h>
 
 #include "nn/net_state.h"
 
-// ---- one node -----------------------------------------------------------------------------------
+// ---- one node ----------------------------------------------------------------------------------
 
 // The parts of a node's gradient sums that one micro-batch has.
 static struct kernel_sums node_parts(const struct nn_net *net, int n, int slot)
@@ -31,7 +31,7 @@ void nn_node_collect(struct nn_net *net, int n, int lane, int slot)
     }
 }
 
-// ---- every node ---------------------------------------------------------------------------------
+// ---- every node --------------------------------------------------------------------------------
 
 // What a lane does with its share of the nodes; `slot` where it is about one micro-batch.
 typedef void node_call(struct nn_net *net, int n, int lane, int slot);

@@ -38,7 +38,7 @@ void plan_batch_limits(const struct plan_batch_options *options, int micro_batch
     }
 }
 
-// ---- the search ---------------------------------------------------------------------------------
+// ---- the search --------------------------------------------------------------------------------
 
 struct search {
     struct plan_cluster cluster; // with nodes of our own, whose floors move
@@ -155,7 +155,7 @@ static enum stn_status batch_scan(struct search *search, int least, int most,
     return STN_OK;
 }
 
-// ---- limits of what may be asked ----------------------------------------------------------------
+// ---- limits of what may be asked ---------------------------------------------------------------
 
 static enum stn_status check(const struct plan_cluster *cluster,
                              const struct plan_batch_options *options, int least, int most)

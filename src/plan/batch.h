@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // --batch auto: the smallest global batch at which the cluster is predicted to be efficient enough.
-// Larger ones waste less on what a step costs whatever its size (fixed times, reduction, rounding to
-// micro-batches), but learn less from an epoch; hence the smallest, and limits. Pure.
+// Larger ones waste less on what a step costs whatever its size (fixed times, reduction, rounding
+// to micro-batches), but learn less from an epoch; hence the smallest, and limits. Pure.
 #ifndef PLAN_BATCH_H
 #define PLAN_BATCH_H
 
@@ -34,14 +34,14 @@ struct plan_batch {
     bool reached;      // else it is the most efficient within the limits
 };
 
-// Limits that are 0 filled in, both rounded to whole micro-batches (the lower up, the upper down), in
-// micro-batches.
+// Limits that are 0 filled in, both rounded to whole micro-batches (the lower up, the upper down),
+// in micro-batches.
 void plan_batch_limits(const struct plan_batch_options *options, int micro_batch, int *least,
                        int *most);
 
 // Fills split[cluster->count] too, with `heap` of as many as scratch, and `nodes`: those of the
-// cluster with the floors that private samples make at this batch. Refused: limits that no split can
-// keep.
+// cluster with the floors that private samples make at this batch. Refused: limits that no split
+// can keep.
 STN_MUST_CHECK enum stn_status plan_batch_find(const struct plan_cluster *cluster,
                                                const struct plan_batch_options *options,
                                                struct plan_node nodes[], struct plan_offer heap[],

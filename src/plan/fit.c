@@ -34,7 +34,7 @@ struct data {
     double known_s, known_weight;
 };
 
-// ---- medians ------------------------------------------------------------------------------------
+// ---- medians -----------------------------------------------------------------------------------
 
 // Sorts by insertion: a few dozen values.
 static double median(double values[], int count)
@@ -107,7 +107,7 @@ static double noise_around(const struct data *data, const struct plan_line *line
     return fmax(NOISE_LEAST, MAD_TO_SIGMA * median(off, data->count));
 }
 
-// ---- weighted least squares ---------------------------------------------------------------------
+// ---- weighted least squares --------------------------------------------------------------------
 
 static void weigh(struct data *data, const struct plan_line *line, double noise)
 {
@@ -161,9 +161,9 @@ static struct plan_line line_refined(const struct data *data, const struct plan_
     return refined;
 }
 
-// By what part the samples are above the line on average, none counted as further than three deviations. Disturbances
-// only make things slower: samples are short and the line is that of quiet ones, but a long step has its
-// share of all of them.
+// By what part the samples are above the line on average, none counted as further than three
+// deviations. Disturbances only make things slower: samples are short and the line is that of quiet
+// ones, but a long step has its share of all of them.
 static double drag(const struct data *data, const struct plan_fit *fit)
 {
     double sum = 0.0, reach = 3.0 * fit->noise;
@@ -205,7 +205,7 @@ double plan_fit_error_s(const struct plan_fit *fit, int micro_batches)
     return sqrt(fmax(0.0, variance));
 }
 
-// ---- what to make of it -------------------------------------------------------------------------
+// ---- what to make of it ------------------------------------------------------------------------
 
 // Where to measure: the ends, which say most about a line, and the middle, which says whether it is
 // one. Returns how many.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hands out micro-batches one by one, each to the node that would be done with one more first (ties:
-// the lower number). Times rise with m, so the k given first are the k least of all times t_i(m)
-// above the floors; any other k contain a larger one. So after every single one the slowest node is
-// as fast as can be. Pure; memory is the caller's.
+// Hands out micro-batches one by one, each to the node that would be done with one more first
+// (ties: the lower number). Times rise with m, so the k given first are the k least of all times
+// t_i(m) above the floors; any other k contain a larger one. So after every single one the slowest
+// node is as fast as can be. Pure; memory is the caller's.
 #ifndef PLAN_GREEDY_H
 #define PLAN_GREEDY_H
 

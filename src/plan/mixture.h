@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an epoch mixes its sources: the public set and each node's private one. All of them are spread
-// evenly over the epoch, so that every step holds its share of each, and every sample comes exactly
-// once. A function of the counts alone: every node computes the same without a message. Pure.
+// How an epoch mixes its sources: the public set and each node's private one. All of them are
+// spread evenly over the epoch, so that every step holds its share of each, and every sample comes
+// exactly once. A function of the counts alone: every node computes the same without a message.
+// Pure.
 //
 // Sample k of a source of c has its place at (2k+1)/2c of the epoch, which runs from 0 to 1; the
 // epoch is all of them in the order of their places, a tie going to the lower source. So a source

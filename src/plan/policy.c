@@ -15,7 +15,7 @@ const struct plan_policy_options plan_policy_defaults = {
     .margin = 5.0,
 };
 
-// ---- ours ---------------------------------------------------------------------------------------
+// ---- ours --------------------------------------------------------------------------------------
 
 static enum stn_status split_balanced(const struct plan_request *request,
                                       const struct plan_scratch *scratch, int split[])
@@ -72,7 +72,7 @@ static enum stn_status split_uniform(const struct plan_request *request,
     return split_in_proportion(&sized, scratch, split);
 }
 
-// ---- the papers' --------------------------------------------------------------------------------
+// ---- the papers' -------------------------------------------------------------------------------
 
 // The papers keep every node at work.
 static int least_of(const struct plan_node *node)
@@ -95,8 +95,9 @@ static double best_speed(const struct plan_request *request, const struct plan_n
     return plan_curve_speed(&node->curve, best_batch(request, node));
 }
 
-// Algorithm 1 on one node. As printed the increment is a part of t_slow − t and vanishes at equality,
-// before the loop's end at t_slow·(1 + 1/E); so the aim is that end. A step past it is not taken.
+// Algorithm 1 on one node. As printed the increment is a part of t_slow − t and vanishes at
+// equality, before the loop's end at t_slow·(1 + 1/E); so the aim is that end. A step past it is
+// not taken.
 static int grow_to(const struct plan_node *node, int from, double aim_s, double adjust_s)
 {
     int batch = plan_curve_within(&node->curve, aim_s, least_of(node), clamp_to(node, from));
@@ -185,8 +186,8 @@ static int batch_at(const struct plan_node *node, double seconds)
     return late_s < early_s ? below + 1 : below;
 }
 
-// The paper's batches are of samples. Of micro-batches, a slow node may need longer for one than the
-// fastest for its best batch: then that grows until both take as long.
+// The paper's batches are of samples. Of micro-batches, a slow node may need longer for one than
+// the fastest for its best batch: then that grows until both take as long.
 static int first_batch(const struct plan_request *request, const struct plan_node *first)
 {
     int best = best_batch(request, first), batch = best;
@@ -269,7 +270,7 @@ static enum stn_status split_hypertune(const struct plan_request *request,
     return split_paper(request, scratch, batches_hypertune, split);
 }
 
-// ---- registry -----------------------------------------------------------------------------------
+// ---- registry ----------------------------------------------------------------------------------
 
 const struct plan_policy plan_policies[] = {
     {"balanced", "all done at the same time, whatever happens to their speeds", split_balanced,

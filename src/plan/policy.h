@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways to make a split, by name (--policy). The papers' two make the global batch too; asked for
-// a certain one, they keep the proportions of their own. All keep floors and caps, and all are judged
-// by plan/outlook.h. Pure.
+// The ways to make a split, by name (--policy). The papers' two make the global batch too; asked
+// for a certain one, they keep the proportions of their own. All keep floors and caps, and all are
+// judged by plan/outlook.h. Pure.
 #ifndef PLAN_POLICY_H
 #define PLAN_POLICY_H
 
@@ -52,8 +52,8 @@ extern const int plan_policies_count;
 
 const struct plan_policy *plan_policy_find(const char *name); // NULL: there is none
 
-// Equation 1 of both papers, D_i = D·b_i/Σb_j: data[nodes], to the sample, with D as its sum. Returns
-// the steps of an epoch, ⌈D/Σb⌉.
+// Equation 1 of both papers, D_i = D·b_i/Σb_j: data[nodes], to the sample, with D as its sum.
+// Returns the steps of an epoch, ⌈D/Σb⌉.
 int64_t plan_policy_data(const int split[], int nodes, int micro_batch, int64_t samples,
                          int64_t data[]);
 

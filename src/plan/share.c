@@ -21,7 +21,7 @@ int64_t plan_share_samples(const struct plan_share *share)
     return range_count(share->public_range) + range_count(share->private_range);
 }
 
-// ---- what the step holds ------------------------------------------------------------------------
+// ---- what the step holds -----------------------------------------------------------------------
 
 // Fills the private ranges; returns the public one.
 static struct plan_range sources_find(const struct plan_step *step, struct plan_share shares[])
@@ -38,7 +38,7 @@ static struct plan_range sources_find(const struct plan_step *step, struct plan_
     return all;
 }
 
-// ---- in proportion ------------------------------------------------------------------------------
+// ---- in proportion -----------------------------------------------------------------------------
 
 // While micro-batches are handed out, a node that keeps to its private samples has public_range
 // set to this.
@@ -117,7 +117,7 @@ static void hand_out(const struct plan_step *step, int64_t total, struct plan_sh
     }
 }
 
-// ---- private samples first ----------------------------------------------------------------------
+// ---- private samples first ---------------------------------------------------------------------
 
 // Closes nodes whose private samples exceed what they were handed; returns these samples' number.
 static int64_t close_overfull(const struct plan_step *step, struct plan_share shares[])
@@ -163,7 +163,7 @@ void plan_share_step(const struct plan_step *step, struct plan_share shares[])
     assert(range_count(left) == 0);
 }
 
-// ---- micro-batches ------------------------------------------------------------------------------
+// ---- micro-batches -----------------------------------------------------------------------------
 
 struct plan_share plan_share_micro_batch(const struct plan_share *share, int micro_batch, int k)
 {

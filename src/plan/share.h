@@ -6,8 +6,8 @@
 // only says who computes them:
 //
 // 1. The step's ⌈n/g⌉ micro-batches are handed out in the proportion of the split: exactly as it
-//    says in a full step, by largest remainder (ties to the lower rank) in a short one. A node whose
-//    split is 0 gets none.
+//    says in a full step, by largest remainder (ties to the lower rank) in a short one. A node
+//    whose split is 0 gets none.
 // 2. A node that holds more private samples than its micro-batches have room for keeps these and
 //    gets nothing else; what is left of the step is handed out again to the others, as in 1.
 // 3. Public samples fill the others' micro-batches in rank order. All are full but the last filled.

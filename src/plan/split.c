@@ -9,7 +9,7 @@
 // many until then" is right to a millionth of a micro-batch.
 static const double FIXED_MOST = 1e9;
 
-// ---- what cannot be planned ---------------------------------------------------------------------
+// ---- what cannot be planned --------------------------------------------------------------------
 
 struct node_label {
     char text[80];
@@ -103,7 +103,7 @@ static enum stn_status check_sums(const struct plan_cluster *cluster, int micro_
     return STN_OK;
 }
 
-// ---- water level --------------------------------------------------------------------------------
+// ---- water level -------------------------------------------------------------------------------
 
 struct fill {
     double micro_batches; // that nodes would do until the level, fractions included

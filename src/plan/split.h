@@ -5,8 +5,8 @@
 //     minimise  max t_i(m_i)   with   Σ m_i = M,   floor_i ≤ m_i ≤ cap_i,   t_i(m) = a_i + c_i·m
 //
 // where a node without micro-batches takes no time: it holds nobody up. So a node whose first
-// micro-batch would take longer than all the others need without it gets none. Of several optima the
-// one whose other nodes are done early too, and for equal times the lower number gets more.
+// micro-batch would take longer than all the others need without it gets none. Of several optima
+// the one whose other nodes are done early too, and for equal times the lower number gets more.
 //
 // The water level τ with Σ clamp((τ − a_i)/c_i) just below M is found by Newton's method; what is
 // below it is rounded down and the rest, about one a node, handed out one by one (plan/greedy.h),

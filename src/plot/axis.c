@@ -53,7 +53,7 @@ double plot_axis_pixel(const struct plot_axis *axis, double value)
     return axis->pixel_low + part * (axis->pixel_high - axis->pixel_low);
 }
 
-// ---- ticks --------------------------------------------------------------------------------------
+// ---- ticks -------------------------------------------------------------------------------------
 
 static void tick_add(struct plot_axis *axis, double value, const char *text)
 {

@@ -37,7 +37,7 @@ static bool has_points(const struct plot_series *series)
     return series->kind == PLOT_POINTS || series->kind == PLOT_LINE_AND_POINTS;
 }
 
-// ---- ranges -------------------------------------------------------------------------------------
+// ---- ranges ------------------------------------------------------------------------------------
 
 static void include_series(struct page *page, const struct plot_series *series)
 {
@@ -79,7 +79,7 @@ static void choose_ranges(struct page *page)
     plot_axis_widen(&page->y, from_zero ? 0.0 : 0.05, 0.05);
 }
 
-// ---- room ---------------------------------------------------------------------------------------
+// ---- room --------------------------------------------------------------------------------------
 
 // Both are walked twice: once to know how much room they take, once to draw.
 static double legend_walk(const struct page *page, double y, bool draws);
@@ -126,7 +126,7 @@ static void lay_out(struct page *page)
     page->y.pixel_high = page->top;
 }
 
-// ---- frame --------------------------------------------------------------------------------------
+// ---- frame -------------------------------------------------------------------------------------
 
 static void line(const struct page *page, double x1, double y1, double x2, double y2,
                  const char *style)
@@ -208,7 +208,7 @@ static void draw_axes(const struct page *page)
     }
 }
 
-// ---- spans and marks ----------------------------------------------------------------------------
+// ---- spans and marks ---------------------------------------------------------------------------
 
 // Words above their spans, each in the first row where it has room. Returns how many rows.
 static int words_walk(const struct page *page, bool draws)
@@ -283,7 +283,7 @@ static void draw_marks(const struct page *page)
     }
 }
 
-// ---- series -------------------------------------------------------------------------------------
+// ---- series ------------------------------------------------------------------------------------
 
 // A different mark for each colour: paper is often black and white.
 static void draw_point(const struct page *page, int shape, double x, double y, const char *colour)
@@ -391,7 +391,7 @@ static void draw_series(const struct page *page, const struct plot_series *serie
     }
 }
 
-// ---- legend -------------------------------------------------------------------------------------
+// ---- legend ------------------------------------------------------------------------------------
 
 static void draw_key(const struct page *page, const struct plot_series *series, double x, double y)
 {
@@ -430,7 +430,7 @@ static double legend_walk(const struct page *page, double y, bool draws)
     return any ? y + row + 2.0 : y;
 }
 
-// ---- all of it ----------------------------------------------------------------------------------
+// ---- all of it ---------------------------------------------------------------------------------
 
 void plot_draw(const struct plot *plot, struct plot_svg *svg)
 {

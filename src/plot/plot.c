@@ -80,7 +80,7 @@ void plot_destroy(struct plot *plot)
     }
 }
 
-// ---- what is added ------------------------------------------------------------------------------
+// ---- what is added -----------------------------------------------------------------------------
 
 static bool fits(double value, bool is_log)
 {
@@ -165,7 +165,7 @@ enum stn_status plot_mark(struct plot *plot, double y, const char *label)
     return STN_OK;
 }
 
-// ---- the file -----------------------------------------------------------------------------------
+// ---- the file ----------------------------------------------------------------------------------
 
 static enum stn_status write_whole(const char *path, const struct plot_svg *svg)
 {

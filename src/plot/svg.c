@@ -53,7 +53,7 @@ void plot_svg_add(struct plot_svg *svg, const char *format, ...)
     va_end(again);
 }
 
-// ---- characters ---------------------------------------------------------------------------------
+// ---- characters --------------------------------------------------------------------------------
 
 // Bytes of the character that begins here, or 0: none that XML allows.
 static size_t character_bytes(const unsigned char *text)

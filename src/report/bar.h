@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line of labelled fields and a bar that fits a given width: the bar shrinks first, then fields go from the right.
-// Pure; any thread.
+// A line of labelled fields and a bar that fits a given width: the bar shrinks first, then fields
+// go from the right. Pure; any thread.
 #ifndef REPORT_BAR_H
 #define REPORT_BAR_H
 

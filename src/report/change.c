@@ -21,7 +21,7 @@ static const char *name_of(const struct report_crew *crew, int node)
     return node >= 0 && node < crew->count ? crew->nodes[node].name : NULL;
 }
 
-// ---- in words -------------------------------------------------------------------------------------------
+// ---- in words ----------------------------------------------------------------------------------
 
 // What follows the name of the node.
 static void put_incident(const struct report_incident *incident, struct report_writer *w)
@@ -98,7 +98,7 @@ void report_change_text(const struct report_crew *crew, const struct stn_train_c
     }
 }
 
-// ---- as JSON --------------------------------------------------------------------------------------------
+// ---- as JSON -----------------------------------------------------------------------------------
 
 static json_t *split_json(const int *split, int count)
 {
@@ -137,7 +137,7 @@ json_t *report_change_json(const struct report_crew *crew, const struct stn_trai
     return object;
 }
 
-// ---- incidents ------------------------------------------------------------------------------------------
+// ---- incidents ---------------------------------------------------------------------------------
 
 bool report_incident_of(const struct report_crew *crew, const struct stn_train_change *change,
                         struct report_incident *out)

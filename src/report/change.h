@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happened in a cluster, in words and as JSON: a change when it happens, an incident (a node was slow for a
-// while) when it is over. `crew` must have been told of the change. Pure.
+// What happened in a cluster, in words and as JSON: a change when it happens, an incident (a node
+// was slow for a while) when it is over. `crew` must have been told of the change. Pure.
 #ifndef REPORT_CHANGE_H
 #define REPORT_CHANGE_H
 

@@ -8,7 +8,7 @@
 static const double keep = 0.6; // of the mean so far: a change shows at once, noise does not
 static const int64_t recovery_steps = 5; // work that comes back so soon comes because of it
 
-// ---- what is told ---------------------------------------------------------------------------------------
+// ---- what is told ------------------------------------------------------------------------------
 
 bool report_crew_start(struct report_crew *crew, const struct stn_train_start *start)
 {
@@ -108,7 +108,7 @@ void report_crew_fini(struct report_crew *crew)
     *crew = (struct report_crew){0};
 }
 
-// ---- what there is to say -------------------------------------------------------------------------------
+// ---- what there is to say ----------------------------------------------------------------------
 
 double report_crew_speed(const struct report_crew *crew, int node)
 {
@@ -122,7 +122,8 @@ double report_crew_busy(const struct report_crew *crew, int node)
     return n->compute + n->wait > 0 ? n->compute / (n->compute + n->wait) : 0;
 }
 
-// Why it moved: a node gets less because it is slow, and more because it is not any longer; else it makes room for others.
+// Why it moved: a node gets less because it is slow, and more because it is not any longer; else it
+// makes room for others.
 static const char *reason(const struct report_crew_node *n)
 {
     bool just_recovered = n->recovered_step > 0 && n->moved_step >= n->recovered_step &&

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What there is to say about every node while a training runs, put together from what an observer is told: share, speed,
-// how much of the time it computes, what happened to it last. Allocates once, at the start. One thread.
+// What there is to say about every node while a training runs, put together from what an observer
+// is told: share, speed, how much of the time it computes, what happened to it last. Allocates
+// once, at the start. One thread.
 #ifndef REPORT_CREW_H
 #define REPORT_CREW_H
 

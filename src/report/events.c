@@ -74,7 +74,7 @@ static void emit(struct report_events *events, const char *line, size_t length)
     end_line(events);
 }
 
-// ---- steps ----------------------------------------------------------------------------------------------
+// ---- steps -------------------------------------------------------------------------------------
 
 static void put_array(struct report_events *events, const char *name,
                       const struct stn_train_step *step, size_t offset)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line of JSON for every step, epoch and change of a cluster, for programs that watch a training. With several nodes a
-// step has arrays with a figure a node, in the order of the start line's "nodes". Each line is written and flushed at once;
-// steps without allocating. A stream that fails (full disk, closed pipe) is reported once and then left alone: the training
-// is worth more than its log.
+// A line of JSON for every step, epoch and change of a cluster, for programs that watch a training.
+// With several nodes a step has arrays with a figure a node, in the order of the start line's
+// "nodes". Each line is written and flushed at once; steps without allocating. A stream that fails
+// (full disk, closed pipe) is reported once and then left alone: the training is worth more than
+// its log.
 #ifndef REPORT_EVENTS_H
 #define REPORT_EVENTS_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as people read them. Every function writes into the caller's buffer and returns it, so that calls fit into
-// printf arguments. Pure; any thread.
+// Numbers as people read them. Every function writes into the caller's buffer and returns it, so
+// that calls fit into printf arguments. Pure; any thread.
 #ifndef REPORT_FORMAT_H
 #define REPORT_FORMAT_H
 
@@ -28,10 +28,12 @@ struct report_writer {
 };
 void report_put(struct report_writer *w, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-// At most so many columns of a text, then … (or .. without UTF-8) in the last of them; padded with spaces if asked.
+// At most so many columns of a text, then … (or .. without UTF-8) in the last of them; padded with
+// spaces if asked.
 void report_put_clipped(struct report_writer *w, const char *text, int columns, bool utf8,
                         bool pad);
-// A bar of so many columns, this share of it filled: in a colour of the terminal (31 … 37), or without if that is 0.
+// A bar of so many columns, this share of it filled: in a colour of the terminal (31 … 37), or
+// without if that is 0.
 void report_put_bar(struct report_writer *w, double share, int columns, int colour, bool utf8);
 
 // Columns that UTF-8 text takes on a screen (no wide or combining characters among ours).

@@ -14,8 +14,8 @@ const char *const report_augment_names[] = {[STN_AUGMENT_NONE] = "none",
                                             [STN_AUGMENT_FLIP] = "flip",
                                             [STN_AUGMENT_FULL] = "full",
                                             NULL};
-const char *const report_split_names[] = {
-    [STN_SPLIT_TRAIN] = "train", [STN_SPLIT_VAL] = "val", NULL};
+const char *const report_subset_names[] = {
+    [STN_SUBSET_TRAIN] = "train", [STN_SUBSET_VAL] = "val", NULL};
 const char *const report_fill_names[] = {
     [STN_FILL_PUBLIC] = "public", [STN_FILL_REPEAT] = "repeat", NULL};
 const char *const report_policy_names[] = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan as a table for people: a row a node, what the cluster is predicted to do, and what is doubtful.
-// Pure.
+// A plan as a table for people: a row a node, what the cluster is predicted to do, and what is
+// doubtful. Pure.
 #ifndef REPORT_PLAN_H
 #define REPORT_PLAN_H
 

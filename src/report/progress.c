@@ -55,7 +55,7 @@ static double smooth_value(const struct smooth *s)
     return s->weight > 0 ? s->sum / s->weight : NAN;
 }
 
-// ---- the stream -----------------------------------------------------------------------------------------
+// ---- the stream --------------------------------------------------------------------------------
 
 static bool environment_is_utf8(void)
 {
@@ -120,8 +120,8 @@ __attribute__((format(printf, 2, 3))) static void say(struct report_progress *pr
     fflush(progress->options.stream);
 }
 
-// The moving line and a row a node below it, over what was drawn before. The last column stays free: writing there makes
-// some terminals wrap. One write, as in say().
+// The moving line and a row a node below it, over what was drawn before. The last column stays
+// free: writing there makes some terminals wrap. One write, as in say().
 static void draw(struct report_progress *progress, const struct report_bar *bar)
 {
     struct size size = size_of(progress);
@@ -161,7 +161,7 @@ void report_progress_clear(struct report_progress *progress)
     }
 }
 
-// ---- measuring ------------------------------------------------------------------------------------------
+// ---- measuring ---------------------------------------------------------------------------------
 
 static int nodes_done(const struct stn_tune_progress *tuning)
 {
@@ -209,7 +209,7 @@ static void on_tuned(void *context, const struct stn_plan *plan)
     report_plan_print(plan, say_line, context);
 }
 
-// ---- the start ------------------------------------------------------------------------------------------
+// ---- the start ---------------------------------------------------------------------------------
 
 static void say_label(struct report_progress *progress, const char *label, const char *text)
 {
@@ -267,8 +267,8 @@ static void on_start(void *context, const struct stn_train_start *start)
              report_count(&a, start->parameters), report_magnitude(&b, (double)start->macs));
     say_label(progress, "net", text);
     snprintf(text, sizeof(text), "%s, %s training and %s validation images, %d classes, %d×%d×%d",
-             data->kind, report_count(&a, data->count[STN_SPLIT_TRAIN]),
-             report_count(&b, data->count[STN_SPLIT_VAL]), data->classes, data->image_size,
+             data->kind, report_count(&a, data->count[STN_SUBSET_TRAIN]),
+             report_count(&b, data->count[STN_SUBSET_VAL]), data->classes, data->image_size,
              data->image_size, data->channels);
     say_label(progress, "data", text);
     snprintf(text, sizeof(text),
@@ -290,7 +290,7 @@ static void on_start(void *context, const struct stn_train_start *start)
     }
 }
 
-// ---- steps ----------------------------------------------------------------------------------------------
+// ---- steps -------------------------------------------------------------------------------------
 
 static bool is_due(struct report_progress *progress, const struct stn_train_step *step,
                    double share)
@@ -363,7 +363,7 @@ static void on_eval(void *context, int64_t done, int64_t total)
                                         .utf8 = progress->options.utf8});
 }
 
-// ---- epochs ---------------------------------------------------------------------------------------------
+// ---- epochs ------------------------------------------------------------------------------------
 
 static void on_epoch(void *context, const struct stn_train_epoch *epoch)
 {
@@ -388,7 +388,7 @@ static void on_epoch(void *context, const struct stn_train_epoch *epoch)
         mark, colour ? "\033[0m" : "");
 }
 
-// ---- nodes ----------------------------------------------------------------------------------------------
+// ---- nodes -------------------------------------------------------------------------------------
 
 // Of more than are shown at the end the cheapest is forgotten.
 static void keep_incident(struct report_progress *progress, const struct report_incident *incident)
@@ -456,7 +456,7 @@ static void on_nodes(void *context, const struct stn_train_node *nodes, int coun
     say_incidents(progress);
 }
 
-// ---- lifetime -------------------------------------------------------------------------------------------
+// ---- lifetime ----------------------------------------------------------------------------------
 
 struct report_progress *report_progress_create(const struct report_progress_options *options)
 {

@@ -29,14 +29,14 @@ struct report {
     bool lost; // memory ran out while collecting
 };
 
-// ---- collecting -----------------------------------------------------------------------------------------
+// ---- collecting --------------------------------------------------------------------------------
 
 static json_t *describe_data(const struct stn_dataset_info *data)
 {
     return json_pack("{s:s, s:i, s:i, s:i, s:I, s:I}", "kind", data->kind, "classes", data->classes,
                      "image_size", data->image_size, "channels", data->channels, "train_images",
-                     (json_int_t)data->count[STN_SPLIT_TRAIN], "val_images",
-                     (json_int_t)data->count[STN_SPLIT_VAL]);
+                     (json_int_t)data->count[STN_SUBSET_TRAIN], "val_images",
+                     (json_int_t)data->count[STN_SUBSET_VAL]);
 }
 
 static json_t *describe_config(const struct stn_train_config *c)
@@ -103,7 +103,7 @@ static void on_nodes(void *context, const struct stn_train_node *nodes, int coun
     report->lost |= !report->nodes;
 }
 
-// ---- writing --------------------------------------------------------------------------------------------
+// ---- writing -----------------------------------------------------------------------------------
 
 static const char *ending(enum stn_status ended)
 {
@@ -238,7 +238,7 @@ enum stn_status report_write(const struct report *report, const char *path, enum
     return status;
 }
 
-// ---- lifetime -------------------------------------------------------------------------------------------
+// ---- lifetime ----------------------------------------------------------------------------------
 
 enum stn_status report_create(struct report **out)
 {

@@ -14,7 +14,8 @@ void report_destroy(struct report *report);
 struct stn_train_observer report_observer(struct report *report);
 // Reports now, instead of after hours of training, that `path` cannot be written.
 STN_MUST_CHECK enum stn_status report_check_path(const char *path);
-// `ended` is how the run ended. Regular files are replaced as a whole; pipes and devices are written to.
+// `ended` is how the run ended. Regular files are replaced as a whole; pipes and devices are
+// written to.
 STN_MUST_CHECK enum stn_status report_write(const struct report *report, const char *path,
                                             enum stn_status ended,
                                             const struct stn_train_result *result);

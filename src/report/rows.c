@@ -12,7 +12,7 @@ enum { GREEN = 32, YELLOW = 33 };
 static const int64_t fresh_steps = 5; // a move is marked that long
 static const double slower_least = 1.1;
 
-// ---- what fits ------------------------------------------------------------------------------------------
+// ---- what fits ---------------------------------------------------------------------------------
 
 static bool is_fresh(const struct report_crew *crew, const struct report_crew_node *node)
 {
@@ -90,7 +90,7 @@ struct report_rows report_rows_plan(const struct report_crew *crew, int columns,
     return rows;
 }
 
-// ---- a line ---------------------------------------------------------------------------------------------
+// ---- a line ------------------------------------------------------------------------------------
 
 static void put_header(const struct report_rows *rows, struct report_writer *w)
 {

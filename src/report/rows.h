@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nodes of a running training as rows under its moving line: share, speed, how much of the time it computes, how
-// much slower it is than it was, what happened last. Fits any width and height: columns go one by one, and of many nodes
-// those are shown that something happened to, the rest in one row. Pure.
+// The nodes of a running training as rows under its moving line: share, speed, how much of the time
+// it computes, how much slower it is than it was, what happened last. Fits any width and height:
+// columns go one by one, and of many nodes those are shown that something happened to, the rest in
+// one row. Pure.
 #ifndef REPORT_ROWS_H
 #define REPORT_ROWS_H
 
@@ -21,7 +22,8 @@ struct report_rows {
     int name, speed, bar, slower, news;
 };
 
-// What to show in a window of that size, of which `lines` are free for it. No lines: it is too small.
+// What to show in a window of that size, of which `lines` are free for it. No lines: it is too
+// small.
 struct report_rows report_rows_plan(const struct report_crew *crew, int columns, int lines,
                                     bool colour, bool utf8);
 void report_rows_line(const struct report_rows *rows, int line, char out[REPORT_ROW_BYTES]);

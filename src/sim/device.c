@@ -25,7 +25,7 @@ enum stn_status sim_devices_add_builtin(struct sim_devices *devices)
     return status;
 }
 
-// ---- finding ------------------------------------------------------------------------------------
+// ---- finding -----------------------------------------------------------------------------------
 
 struct sim_device *sim_devices_find(const struct sim_devices *devices, const char *name)
 {

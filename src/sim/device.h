@@ -12,12 +12,12 @@
 //             speeds:                                         # as in the papers
 //               - {batch: 25, images_per_s: 3.08, source: …}
 //           - net: lenet
-//             fixed_s: 0.002                                  # or a line, as "stannis tune" fits it:
-//             each_s: 0.0001                                  # of a step, and of an image
+//             fixed_s: 0.002                                  # or a line, as "stannis tune" fits
+//             it: each_s: 0.0001                                  # of a step, and of an image
 //             source: …
 //
-// A plan that "stannis tune --out" wrote is such a file too: its nodes are devices, without power and
-// with links that are no bottleneck.
+// A plan that "stannis tune --out" wrote is such a file too: its nodes are devices, without power
+// and with links that are no bottleneck.
 #ifndef SIM_DEVICE_H
 #define SIM_DEVICE_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nodes of a plan file as devices: measured on this cluster, so the best source there is. JSON is
-// YAML, so it is read in the same way. A plan has no power, and its exchange is of all nodes
+// The nodes of a plan file as devices: measured on this cluster, so the best source there is. JSON
+// is YAML, so it is read in the same way. A plan has no power, and its exchange is of all nodes
 // together: such devices' links are no bottleneck.
 #include <float.h>
 

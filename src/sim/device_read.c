@@ -14,7 +14,7 @@ enum { ITEMS_MAX = 1000, BATCH_MAX = 1000000 };
 #define SPEED_MAX       1e9
 #define BYTES_PER_S_MAX 1e15
 
-// ---- rows ---------------------------------------------------------------------------------------
+// ---- rows --------------------------------------------------------------------------------------
 
 struct device_entry {
     struct sim_device device;
@@ -86,7 +86,7 @@ static const struct conf_key speed_keys[] = {
 };
 #undef FIELD
 
-// ---- parts of a device --------------------------------------------------------------------------
+// ---- parts of a device -------------------------------------------------------------------------
 
 // Room for the items of the list that `what` is.
 static enum stn_status start_list(struct sim_reader *r, const struct yaml_node_s *list,
@@ -231,7 +231,7 @@ static enum stn_status read_nets(struct sim_reader *r, const struct yaml_node_s 
     return status;
 }
 
-// ---- the list -----------------------------------------------------------------------------------
+// ---- the list ----------------------------------------------------------------------------------
 
 static enum stn_status read_device(struct sim_reader *r, const struct yaml_node_s *value,
                                    struct sim_device *out)
@@ -287,7 +287,7 @@ static enum stn_status read_devices(struct sim_reader *r)
     return status;
 }
 
-// ---- files --------------------------------------------------------------------------------------
+// ---- files -------------------------------------------------------------------------------------
 
 enum stn_status sim_reader_fail_memory(const struct sim_reader *r)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two papers' experiments on virtual nodes, side by side with what they report. Whatever a paper
-// prints about single devices and undisturbed runs goes in, and calibrates the model; the rest comes
-// out of it: docs/papers.md has the reasons.
+// The two papers' experiments on virtual nodes, side by side with what they report. Whatever a
+// paper prints about single devices and undisturbed runs goes in, and calibrates the model; the
+// rest comes out of it: docs/papers.md has the reasons.
 //
 //     sim_paper_stannis → sim_paper_stannis_figure, or the same of HyperTune
 //
@@ -14,7 +14,7 @@
 #include "sim/energy.h"
 #include "sim/sim.h"
 
-// ---- what goes in -------------------------------------------------------------------------------
+// ---- what goes in ------------------------------------------------------------------------------
 
 enum { SIM_PAPER_NETS = 4 };
 
@@ -62,7 +62,7 @@ STN_MUST_CHECK enum stn_status sim_paper_calibrate(const struct sim_devices *dev
                                                    const struct sim_paper_inputs *inputs,
                                                    struct sim_paper_calibration *out);
 
-// ---- what comes out -----------------------------------------------------------------------------
+// ---- what comes out ----------------------------------------------------------------------------
 
 enum sim_paper_row_kind {
     SIM_PAPER_INPUT,     // calibrated on, so it must come out again
@@ -77,7 +77,8 @@ struct sim_paper_row {
     const char *unit;
     double paper; // NAN: it prints no number
     double simulated;
-    // Why it is more than 5 % off, if it is (NULL: it should not be); of ours, what makes the change.
+    // Why it is more than 5 % off, if it is (NULL: it should not be); of ours, what makes the
+    // change.
     const char *why;
 };
 

@@ -27,7 +27,7 @@ struct experiment {
     struct sim_paper_report *out;
 };
 
-// ---- V-A ----------------------------------------------------------------------------------------
+// ---- V-A ---------------------------------------------------------------------------------------
 
 static struct sim_trial three_nodes(const struct experiment *x)
 {
@@ -116,7 +116,7 @@ static enum stn_status run_three_nodes(struct experiment *x)
     return status == STN_OK ? run_loaded_node(x, &most) : status;
 }
 
-// ---- V-B ----------------------------------------------------------------------------------------
+// ---- V-B ---------------------------------------------------------------------------------------
 
 static struct sim_trial rack(const struct experiment *x, int csds)
 {
@@ -252,7 +252,7 @@ static enum stn_status run_ours(struct experiment *x, bool same_batch)
     return STN_OK;
 }
 
-// ---- figure 7(a) --------------------------------------------------------------------------------
+// ---- figure 7(a) -------------------------------------------------------------------------------
 
 static enum stn_status run_point(const struct experiment *x, int csds, const char *policy,
                                  double slowdown, double *images_per_s)
@@ -307,7 +307,7 @@ static enum stn_status run_figure(struct experiment *x)
     return status;
 }
 
-// ---- all of it ----------------------------------------------------------------------------------
+// ---- all of it ---------------------------------------------------------------------------------
 
 static enum stn_status prepare(const struct sim_devices *devices,
                                const struct sim_paper_inputs *inputs, struct sim_paper_report *out,

@@ -48,7 +48,7 @@ static enum stn_status speeds_of(const struct experiment *x, const struct sim_pa
     return status;
 }
 
-// ---- Table I ------------------------------------------------------------------------------------
+// ---- Table I -----------------------------------------------------------------------------------
 
 // Algorithm 1 for one host and one CSD, whose best batch is known.
 static enum stn_status tune(const struct sim_paper_net *net, const struct pair *speeds,
@@ -94,7 +94,7 @@ static enum stn_status run_table_1(struct experiment *x)
     return status;
 }
 
-// ---- speeds -------------------------------------------------------------------------------------
+// ---- speeds ------------------------------------------------------------------------------------
 
 static struct sim_trial trial_of(const struct experiment *x, const struct sim_paper_net *net,
                                  const struct pair *speeds, int csds)
@@ -163,7 +163,7 @@ static enum stn_status run_curve(struct experiment *x, const struct sim_paper_ne
     return status;
 }
 
-// ---- Table II -----------------------------------------------------------------------------------
+// ---- Table II ----------------------------------------------------------------------------------
 
 static enum stn_status run_energy(struct experiment *x, const struct pair *speeds, int i)
 {
@@ -209,7 +209,7 @@ static enum stn_status run_table_2(struct experiment *x)
     return status;
 }
 
-// ---- ours ---------------------------------------------------------------------------------------
+// ---- ours --------------------------------------------------------------------------------------
 
 static enum stn_status run_ours(struct experiment *x)
 {
@@ -236,7 +236,7 @@ static enum stn_status run_ours(struct experiment *x)
     return STN_OK;
 }
 
-// ---- all of it ----------------------------------------------------------------------------------
+// ---- all of it ---------------------------------------------------------------------------------
 
 static enum stn_status prepare(const struct sim_devices *devices,
                                const struct sim_paper_inputs *inputs, struct sim_paper_report *out,

@@ -14,7 +14,7 @@ enum { LOADED_FROM = 11, SETTLED_FROM = 41, STEPS = 60 };
 // The backward pass takes about two thirds of a micro-batch; gradients leave while it runs.
 static const double backward_part = 2.0 / 3.0;
 
-// ---- a run --------------------------------------------------------------------------------------
+// ---- a run -------------------------------------------------------------------------------------
 
 static int micro_batch_of(const struct sim_trial *t)
 {
@@ -100,7 +100,7 @@ enum stn_status sim_trial_run(const struct sim_trial *trial, struct sim_trial_re
     return status;
 }
 
-// ---- the report ---------------------------------------------------------------------------------
+// ---- the report --------------------------------------------------------------------------------
 
 double sim_paper_error(const struct sim_paper_row *row)
 {

@@ -39,7 +39,7 @@ static void sum_up(struct sim_pilot *pilot)
     }
 }
 
-// ---- the first split ----------------------------------------------------------------------------
+// ---- the first split ---------------------------------------------------------------------------
 
 static bool has_private(const int64_t private_samples[], int nodes)
 {
@@ -118,7 +118,7 @@ static enum stn_status split_first(struct sim_pilot *pilot, const struct sim_con
     return split_with(pilot, &request);
 }
 
-// ---- creation -----------------------------------------------------------------------------------
+// ---- creation ----------------------------------------------------------------------------------
 
 static enum stn_status create_decide(struct sim_pilot *pilot, const struct sim_config *config)
 {
@@ -234,7 +234,7 @@ void sim_pilot_destroy(struct sim_pilot *pilot)
     }
 }
 
-// ---- one step -----------------------------------------------------------------------------------
+// ---- one step ----------------------------------------------------------------------------------
 
 const int *sim_pilot_split(const struct sim_pilot *pilot)
 {

@@ -46,7 +46,7 @@ struct sim_config sim_defaults(void)
     };
 }
 
-// ---- the exchange -------------------------------------------------------------------------------
+// ---- the exchange ------------------------------------------------------------------------------
 
 static struct sim_link ring_of(const struct run *run)
 {
@@ -85,7 +85,7 @@ static double window_s(const struct run *run, double slowest_s)
     return slowest_s - all_sending_s;
 }
 
-// ---- the plan -----------------------------------------------------------------------------------
+// ---- the plan ----------------------------------------------------------------------------------
 
 static double fastest_each_s(const struct run *run)
 {
@@ -121,7 +121,7 @@ static enum stn_status plan_anew(struct run *run)
                             run->epoch.whole + 1, &run->pilot);
 }
 
-// ---- one step -----------------------------------------------------------------------------------
+// ---- one step ----------------------------------------------------------------------------------
 
 static double compute(struct run *run)
 {
@@ -221,7 +221,7 @@ static void do_step(struct run *run)
     run->step++;
 }
 
-// ---- failures -----------------------------------------------------------------------------------
+// ---- failures ----------------------------------------------------------------------------------
 
 static bool fails_now(const struct run *run, int node)
 {
@@ -272,7 +272,7 @@ static enum stn_status lose_nodes(struct run *run)
     return plan_anew(run);
 }
 
-// ---- the run ------------------------------------------------------------------------------------
+// ---- the run -----------------------------------------------------------------------------------
 
 static enum stn_status run_init(struct run *run)
 {

@@ -34,7 +34,7 @@ struct load_entry {
 static const char *const shapes[] = {
     [SIM_LOAD_STEADY] = "steady", [SIM_LOAD_RAMP] = "ramp", [SIM_LOAD_ON_OFF] = "on-off", NULL};
 
-// ---- rows ---------------------------------------------------------------------------------------
+// ---- rows --------------------------------------------------------------------------------------
 
 #define END                                                                                        \
     {                                                                                              \
@@ -94,7 +94,7 @@ static const struct conf_key load_keys[] = {
 };
 #undef FIELD
 
-// ---- loads --------------------------------------------------------------------------------------
+// ---- loads -------------------------------------------------------------------------------------
 
 struct reader {
     struct conf conf;
@@ -172,7 +172,7 @@ static enum stn_status read_loads(struct reader *r, const struct yaml_node_s *li
     return status;
 }
 
-// ---- nodes --------------------------------------------------------------------------------------
+// ---- nodes -------------------------------------------------------------------------------------
 
 // Behind one host all share its link, the host's own messages included: a ring sends them all at
 // once.
@@ -308,7 +308,7 @@ static enum stn_status read_node(struct reader *r, const struct yaml_node_s *val
     return status == STN_OK && entry.loads ? read_loads(r, entry.loads, first) : status;
 }
 
-// ---- the file -----------------------------------------------------------------------------------
+// ---- the file ----------------------------------------------------------------------------------
 
 static int compare_names(const void *left, const void *right)
 {

@@ -21,7 +21,7 @@
 #include "plan/policy.h"
 #include "stannis/status.h"
 
-// ---- the cluster --------------------------------------------------------------------------------
+// ---- the cluster -------------------------------------------------------------------------------
 
 // Of one step's time on one node; zero-initialised: none.
 struct sim_noise {
@@ -74,7 +74,7 @@ struct sim_cluster {
     int load_count;
 };
 
-// ---- the run ------------------------------------------------------------------------------------
+// ---- the run -----------------------------------------------------------------------------------
 
 // What happens when a node stops. The others notice after a timeout.
 enum sim_failure {
@@ -112,7 +112,7 @@ struct sim_config {
 // public_samples.
 struct sim_config sim_defaults(void);
 
-// ---- what is seen of it -------------------------------------------------------------------------
+// ---- what is seen of it ------------------------------------------------------------------------
 
 // One step that was done. Arrays are [nodes] and valid during the call.
 struct sim_step {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- phases -------------------------------------------------------------------------------------
+// ---- phases ------------------------------------------------------------------------------------
 
 // Keeps the list sorted and without doubles. False: it is full.
 static bool begin_insert(struct sim_tally *tally, int64_t step)
@@ -81,7 +81,7 @@ static struct sim_phase *phase_of(struct sim_tally *tally, int64_t step)
     return phase;
 }
 
-// ---- what is done -------------------------------------------------------------------------------
+// ---- what is done ------------------------------------------------------------------------------
 
 void sim_tally_step(struct sim_tally *tally, const struct sim_step *step,
                     const struct plan_share shares[], const bool alive[])

@@ -57,7 +57,7 @@ static enum stn_status record_add(struct trace *trace, int64_t step, int node, d
     return STN_OK;
 }
 
-// ---- lines --------------------------------------------------------------------------------------
+// ---- lines -------------------------------------------------------------------------------------
 
 static enum stn_status read_csv_line(struct trace *trace, char *line)
 {
@@ -144,7 +144,7 @@ static enum stn_status read_lines(struct trace *trace, char *text)
     return status;
 }
 
-// ---- loads --------------------------------------------------------------------------------------
+// ---- loads -------------------------------------------------------------------------------------
 
 static int compare_records(const void *left, const void *right)
 {
@@ -207,7 +207,7 @@ enum stn_status sim_scene_trace_text(struct sim_scene *scene, char *text, size_t
     return status;
 }
 
-// ---- the file -----------------------------------------------------------------------------------
+// ---- the file ----------------------------------------------------------------------------------
 
 // The whole file with a terminator, to be freed.
 static enum stn_status load_text(const char *path, char **text, size_t *bytes)

@@ -42,7 +42,7 @@ static bool moves(const struct train_adapt *a)
     return !a->config.fixed && a->config.policy == STN_POLICY_BALANCED;
 }
 
-// ---- creation -----------------------------------------------------------------------------------
+// ---- creation ----------------------------------------------------------------------------------
 
 static struct hypertune_decide_options decide_options(const struct train_adapt *a)
 {
@@ -179,7 +179,7 @@ void train_adapt_destroy(struct train_adapt *adapt)
     free(adapt);
 }
 
-// ---- a first look at nodes whose speeds are guessed ---------------------------------------------
+// ---- a first look at nodes whose speeds are guessed --------------------------------------------
 
 static double median_of_three(double a, double b, double c)
 {
@@ -227,7 +227,7 @@ static enum stn_status look(struct train_adapt *a)
     return start_watching(a);
 }
 
-// ---- a step -------------------------------------------------------------------------------------
+// ---- a step ------------------------------------------------------------------------------------
 
 static void take_reports(struct train_adapt *a, const struct train_adapt_moment *moment,
                          const struct train_node_report reports[])
@@ -334,7 +334,7 @@ enum stn_status train_adapt_step(struct train_adapt *adapt, const struct train_a
     return STN_OK;
 }
 
-// ---- telling ------------------------------------------------------------------------------------
+// ---- telling -----------------------------------------------------------------------------------
 
 const struct stn_train_node_step *train_adapt_nodes(const struct train_adapt *adapt)
 {

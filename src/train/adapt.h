@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Node 0's judgement after every step: what the nodes told goes to the policy (hypertune/decide.h or
-// hypertune/paper.h) and to hypertune/cause.h; what they decide goes into the verdict that all nodes
-// get, and to the observer. Policies that do not move work, and a split that the user gave, are
-// watched all the same: a slow node is named, and that is all. Nothing is allocated in a step, but
-// once where the nodes' speeds had only been guessed.
+// Node 0's judgement after every step: what the nodes told goes to the policy (hypertune/decide.h
+// or hypertune/paper.h) and to hypertune/cause.h; what they decide goes into the verdict that all
+// nodes get, and to the observer. Policies that do not move work, and a split that the user gave,
+// are watched all the same: a slow node is named, and that is all. Nothing is allocated in a step,
+// but once where the nodes' speeds had only been guessed.
 #ifndef TRAIN_ADAPT_H
 #define TRAIN_ADAPT_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which samples this node trained with, for whoever must show it: that every sample was seen once an
-// epoch, and that private ones were seen where they are. One file a node, written by that node alone
-// and on its own disk: FOLDER/NODE.csv, a line a sample. One thread.
+// Which samples this node trained with, for whoever must show it: that every sample was seen once
+// an epoch, and that private ones were seen where they are. One file a node, written by that node
+// alone and on its own disk: FOLDER/NODE.csv, a line a sample. One thread.
 //
 //     epoch,step,set,sample
 //     1,1,public,4711

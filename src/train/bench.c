@@ -221,8 +221,8 @@ static void summarise(struct bench *b, int steps, struct stn_bench_result *out)
     };
 }
 
-// Micro-batches for a while: a quota gives and takes a node its CPUs by periods of some hundredths of a
-// second.
+// Micro-batches for a while: a quota gives and takes a node its CPUs by periods of some hundredths
+// of a second.
 static enum stn_status bench_window(struct bench *b, double *images_per_second)
 {
     const double window_s = 0.15;

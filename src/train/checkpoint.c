@@ -23,7 +23,7 @@ static const float *tensor_values(struct nn_net *net, const struct nn_tensor *t)
     return (t->kind == NN_PARAMETER ? nn_net_parameters(net) : nn_net_buffers(net)) + t->offset;
 }
 
-// ---- saving -------------------------------------------------------------------------------------
+// ---- saving ------------------------------------------------------------------------------------
 
 static struct safetensors_tensor describe(const char *name, const struct nn_tensor *t,
                                           const float *values)
@@ -95,7 +95,7 @@ enum stn_status checkpoint_class_list(const char *const *names, int count, char 
     return *out ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "out of memory for %d class names", count);
 }
 
-// ---- opening ------------------------------------------------------------------------------------
+// ---- opening -----------------------------------------------------------------------------------
 
 static enum stn_status decode_class_names(struct checkpoint *c)
 {
@@ -183,7 +183,7 @@ enum stn_status checkpoint_merge_config(const struct checkpoint *checkpoint,
     return checkpoint_meta_merge(&checkpoint->meta, checkpoint->path, config);
 }
 
-// ---- loading ------------------------------------------------------------------------------------
+// ---- loading -----------------------------------------------------------------------------------
 
 static bool fits(const struct safetensors_tensor *stored, const struct nn_tensor *t)
 {

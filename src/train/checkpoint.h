@@ -59,7 +59,7 @@ STN_MUST_CHECK enum stn_status checkpoint_load(const struct checkpoint *checkpoi
 STN_MUST_CHECK enum stn_status checkpoint_merge_config(const struct checkpoint *checkpoint,
                                                        struct stn_train_config *config);
 
-// ---- metadata as texts (checkpoint_meta.c) ------------------------------------------------------
+// ---- metadata as texts (checkpoint_meta.c) -----------------------------------------------------
 
 struct base_arena;
 

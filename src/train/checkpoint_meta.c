@@ -84,7 +84,7 @@ enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 _Static_assert(sizeof(enum stn_schedule) == sizeof(int), "rows of kind INT hold enums too");
 _Static_assert(sizeof(enum stn_augment) == sizeof(int), "rows of kind INT hold enums too");
 
-// ---- one value ----------------------------------------------------------------------------------
+// ---- one value ---------------------------------------------------------------------------------
 
 union value {
     const char *text;
@@ -188,7 +188,7 @@ static bool value_parse(enum kind kind, const char *text, union value *out)
     return false;
 }
 
-// ---- all of them --------------------------------------------------------------------------------
+// ---- all of them -------------------------------------------------------------------------------
 
 struct safetensors_pair *checkpoint_meta_encode(const struct checkpoint_meta *meta,
                                                 struct base_arena *arena, int *count)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a step that a node does by itself: its micro-batches, one after the other or as many at once
-// as the net likes to have abreast, and where their gradients go. Allocates nothing.
+// The part of a step that a node does by itself: its micro-batches, one after the other or as many
+// at once as the net likes to have abreast, and where their gradients go. Allocates nothing.
 #include "emulate/emulate.h"
 #include "train/trainer.h"
 
@@ -38,8 +38,8 @@ static void group_release(const struct trainer_work *work, struct group *group)
     }
 }
 
-// How many of those that are left to take next. What leaves for other nodes leaves while the last one goes
-// backwards; with one in each thread nothing would be final before all is.
+// How many of those that are left to take next. What leaves for other nodes leaves while the last
+// one goes backwards; with one in each thread nothing would be final before all is.
 static int group_size(const struct trainer *t, enum trainer_sums last, int left)
 {
     int abreast = nn_net_abreast(t->engine.net);
@@ -58,8 +58,8 @@ static bool is_whole(const struct group *group)
     return true;
 }
 
-// While the last micro-batch goes backwards, finished gradients leave already (with one node: are rounded);
-// of those before it they are kept as long as they are in the cache.
+// While the last micro-batch goes backwards, finished gradients leave already (with one node: are
+// rounded); of those before it they are kept as long as they are in the cache.
 static enum stn_status train_one(struct trainer *t, const struct data_batch *batch,
                                  enum trainer_sums sums, struct kernel_loss_totals *totals)
 {

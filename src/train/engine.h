@@ -16,8 +16,8 @@ struct train_engine {
     struct nn_net *net;
 };
 
-// `threads` 0: as many as the CPU share allows. `backend` NULL: the best. `memory` 0: what the machine
-// or the cgroup grants; a net that does not fit is refused.
+// `threads` 0: as many as the CPU share allows. `backend` NULL: the best. `memory` 0: what the
+// machine or the cgroup grants; a net that does not fit is refused.
 STN_MUST_CHECK enum stn_status train_engine_open(const char *backend, int threads,
                                                  size_t state_bytes, size_t memory,
                                                  const struct nn_net_config *net,

@@ -66,7 +66,7 @@ enum stn_status train_evaluate(const struct train_evaluation *e, struct kernel_l
     return STN_OK;
 }
 
-// ---- stn_eval_run -------------------------------------------------------------------------------
+// ---- stn_eval_run ------------------------------------------------------------------------------
 
 struct evaluator {
     struct checkpoint *checkpoint;
@@ -100,8 +100,9 @@ static enum stn_status open_dataset(struct evaluator *v, const struct stn_eval_c
                         "--data %s has images of %d pixels; %s was trained with %d", options.spec,
                         data->image_size, config->checkpoint, meta->config.data.image_size);
     }
-    if (data->count[config->split] == 0) {
-        return stn_fail(STN_ERR_INVALID, "--data %s: the split to evaluate is empty", options.spec);
+    if (data->count[config->subset] == 0) {
+        return stn_fail(STN_ERR_INVALID, "--data %s: the subset to evaluate is empty",
+                        options.spec);
     }
     return STN_OK;
 }
@@ -142,9 +143,9 @@ static enum stn_status open_feed(struct evaluator *v, const struct stn_eval_conf
     const struct stn_dataset_info *data = stn_dataset_info(v->dataset);
     int micro_batch = nn_net_config(v->engine.net)->micro_batch;
     const struct data_source source = {.dataset = v->dataset,
-                                       .sampler = {.count = (uint64_t)data->count[config->split]}};
+                                       .sampler = {.count = (uint64_t)data->count[config->subset]}};
     const struct train_feed_config feed = {
-        .loader = {.split = config->split,
+        .loader = {.subset = config->subset,
                    .sources = {[DATA_PUBLIC] = source},
                    .augment = DATA_AUGMENT_NONE,
                    .micro_batch = micro_batch,

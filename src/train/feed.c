@@ -17,7 +17,7 @@ int64_t train_step_end(int64_t position, int batch, int64_t samples)
     return end < samples ? end : samples;
 }
 
-// ---- opening ------------------------------------------------------------------------------------
+// ---- opening -----------------------------------------------------------------------------------
 
 static void settle_alone(struct train_feed *feed, const struct data_loader_config *loader)
 {
@@ -81,7 +81,7 @@ void train_feed_close(struct train_feed *feed)
     *feed = (struct train_feed){0};
 }
 
-// ---- places -------------------------------------------------------------------------------------
+// ---- places ------------------------------------------------------------------------------------
 
 const int *train_feed_split_at(const struct train_feed *feed, int64_t step)
 {
@@ -124,7 +124,7 @@ static void move_on(struct train_feed *feed, struct train_feed_place *place)
     place->count = step->share.micro_batches;
 }
 
-// ---- asking ahead -------------------------------------------------------------------------------
+// ---- asking ahead ------------------------------------------------------------------------------
 
 // What is beyond a node's own was another's before a trade.
 static struct plan_share part_at(const struct train_feed *feed,
@@ -201,7 +201,7 @@ void train_feed_rebatch(struct train_feed *feed, const int split[], int batch, i
     train_feed_seek(feed, epoch, 0, feed->epochs);
 }
 
-// ---- taking -------------------------------------------------------------------------------------
+// ---- taking ------------------------------------------------------------------------------------
 
 bool train_feed_is_over(const struct train_feed *feed)
 {
@@ -239,7 +239,7 @@ void train_feed_release(struct train_feed *feed, struct data_batch *batch)
     top_up(feed);
 }
 
-// ---- trading ------------------------------------------------------------------------------------
+// ---- trading -----------------------------------------------------------------------------------
 
 bool train_feed_may_give(const struct train_feed *feed, int node)
 {

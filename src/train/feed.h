@@ -26,8 +26,8 @@ struct train_feed_config {
     // looked at.
     int nodes, rank;
     const int64_t *counts; // [1 + nodes] samples in an epoch: public, then each node's private ones
-    // [split_count][nodes] micro-batches of a full step; each sums up to ⌈B/g⌉. They take turns: the
-    // s-th step of the run uses number s mod split_count. 0 is 1.
+    // [split_count][nodes] micro-batches of a full step; each sums up to ⌈B/g⌉. They take turns:
+    // the s-th step of the run uses number s mod split_count. 0 is 1.
     const int *split;
     int split_count;
 };
@@ -51,7 +51,8 @@ struct train_feed {
     struct plan_share *current; // [nodes] of the step begun
     int *planned;               // [nodes] their micro-batches
     int epochs;                 // nothing is asked for from this epoch on
-    // A place in the work: `done` of this node's `count` micro-batches of a step, the number-th since the last seek.
+    // A place in the work: `done` of this node's `count` micro-batches of a step, the number-th
+    // since the last seek.
     struct train_feed_place {
         struct train_feed_step step;
         int64_t number;
@@ -82,8 +83,9 @@ struct train_feed_step train_feed_begin_step(struct train_feed *feed);
 // The next micro-batch of the step begun, borrowed until release; there must be one.
 STN_MUST_CHECK enum stn_status train_feed_next(struct train_feed *feed, struct data_batch **out);
 void train_feed_release(struct train_feed *feed, struct data_batch *batch);
-// All nodes have agreed that node i computes after[i] micro-batches of the step begun, at least what it has taken. Borrowed
-// until the next step. Who holds private samples of the step must not have given any.
+// All nodes have agreed that node i computes after[i] micro-batches of the step begun, at least
+// what it has taken. Borrowed until the next step. Who holds private samples of the step must not
+// have given any.
 void train_feed_trade(struct train_feed *feed, const int after[]);
 // Of the step begun: whether node i may give micro-batches to others.
 bool train_feed_may_give(const struct train_feed *feed, int node);

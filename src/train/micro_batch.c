@@ -78,7 +78,7 @@ enum stn_status train_micro_batch_choose(const struct stn_bench_config *config, 
     return status;
 }
 
-// ---- several nodes ------------------------------------------------------------------------------
+// ---- several nodes -----------------------------------------------------------------------------
 
 // Everybody's trials.
 struct crew_trials {

@@ -28,7 +28,7 @@ static size_t verdict_bytes(const struct train_nodes *nodes)
     return sizeof(*nodes->verdict) + (size_t)nodes->size * sizeof(nodes->verdict->split[0]);
 }
 
-// ---- agreeing -----------------------------------------------------------------------------------
+// ---- agreeing ----------------------------------------------------------------------------------
 
 // One prints, the others drop; from then on lines wait again.
 static void settle_lines(struct train_nodes *nodes, bool print)
@@ -72,7 +72,7 @@ enum stn_status train_nodes_agree(struct train_nodes *nodes, enum stn_status own
     return status;
 }
 
-// ---- names --------------------------------------------------------------------------------------
+// ---- names -------------------------------------------------------------------------------------
 
 // "server" for one node on it, "server.0", "server.1", … for several.
 static enum stn_status name_by_hosts(struct train_nodes *nodes,
@@ -209,7 +209,7 @@ void train_nodes_close(struct train_nodes *nodes)
     *nodes = (struct train_nodes){0};
 }
 
-// ---- files --------------------------------------------------------------------------------------
+// ---- files -------------------------------------------------------------------------------------
 
 static enum stn_status read_all(int fd, void *data, size_t bytes, const char *path)
 {
@@ -310,7 +310,7 @@ enum stn_status train_nodes_share_file(struct train_nodes *nodes, const char *pa
     return *local ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory for a file's name");
 }
 
-// ---- being alike --------------------------------------------------------------------------------
+// ---- being alike -------------------------------------------------------------------------------
 
 static enum stn_status complain(const struct train_nodes *nodes, int rank,
                                 const struct train_identity *root,
@@ -360,7 +360,7 @@ enum stn_status train_nodes_compare(struct train_nodes *nodes, const struct trai
     return train_nodes_agree(nodes, status);
 }
 
-// ---- steps --------------------------------------------------------------------------------------
+// ---- steps -------------------------------------------------------------------------------------
 
 static void add_up(const struct train_node_report *reports, int count, struct train_verdict *out)
 {

@@ -10,7 +10,7 @@
 #include "plan/outlook.h"
 #include "stannis/stannis.h"
 
-// ---- splitting ----------------------------------------------------------------------------------
+// ---- splitting ---------------------------------------------------------------------------------
 
 static int micro_batches_of(int batch, int micro_batch)
 {
@@ -89,7 +89,7 @@ double train_plan_trial(const struct train_profile *profile, const int split[], 
     return longest_s;
 }
 
-// ---- describing ---------------------------------------------------------------------------------
+// ---- describing --------------------------------------------------------------------------------
 
 static double uniform_speed(const struct train_subject *subject,
                             const struct train_profile *profile, int batch)
@@ -223,7 +223,7 @@ void stn_plan_destroy(struct stn_plan *plan)
     }
 }
 
-// ---- using one that was made before -------------------------------------------------------------
+// ---- using one that was made before ------------------------------------------------------------
 
 static bool same_nodes(const struct stn_plan *plan, const struct cluster *cluster, char *why,
                        size_t bytes)

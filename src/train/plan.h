@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what is known of the nodes to a batch and a split (by plan/policy.h), and to the plan that says
-// so; and whether a plan that was made before fits. Node 0 does it for all.
+// From what is known of the nodes to a batch and a split (by plan/policy.h), and to the plan that
+// says so; and whether a plan that was made before fits. Node 0 does it for all.
 #ifndef TRAIN_PLAN_H
 #define TRAIN_PLAN_H
 
@@ -17,12 +17,13 @@ struct train_subject {
     int64_t samples;       // their sum
 };
 
-// Sets caps and floors of the profile, and *batch where it is STN_BATCH_AUTO. Refused: what no split can
-// keep, with what would help.
+// Sets caps and floors of the profile, and *batch where it is STN_BATCH_AUTO. Refused: what no
+// split can keep, with what would help.
 STN_MUST_CHECK enum stn_status train_plan_split(const struct train_subject *subject,
                                                 struct train_profile *profile, int *batch,
                                                 struct train_splits *out);
-// The smaller step to try the exchange with: as the split, but of about `seconds` at most. step[nodes].
+// The smaller step to try the exchange with: as the split, but of about `seconds` at most.
+// step[nodes].
 double train_plan_trial(const struct train_profile *profile, const int split[], double seconds,
                         int step[]);
 // A new plan of what is known and the split in `splits`.

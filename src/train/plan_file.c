@@ -87,7 +87,7 @@ enum {
     NODE_ROWS = sizeof(node_rows) / sizeof(node_rows[0]),
 };
 
-// ---- writing ------------------------------------------------------------------------------------
+// ---- writing -----------------------------------------------------------------------------------
 
 static json_t *value_json(const struct row *row, const void *base)
 {
@@ -158,7 +158,7 @@ enum stn_status stn_plan_write(const struct stn_plan *plan, const char *path)
     return status;
 }
 
-// ---- reading ------------------------------------------------------------------------------------
+// ---- reading -----------------------------------------------------------------------------------
 
 static bool integer_read(const json_t *value, int least, int *out)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of the nodes before the first step: each node's t(m) = a + c·m, floors and caps, and
-// what the reduction costs. Guessed from CPUs, measured (train/tune.h), or read from a plan file. The
-// same on every node. The first split and every later one are planned from it.
+// What is known of the nodes before the first step: each node's t(m) = a + c·m, floors and caps,
+// and what the reduction costs. Guessed from CPUs, measured (train/tune.h), or read from a plan
+// file. The same on every node. The first split and every later one are planned from it.
 #ifndef TRAIN_PROFILE_H
 #define TRAIN_PROFILE_H
 
@@ -53,8 +53,8 @@ void train_profile_use_measured(struct train_profile *profile);
 // micro-batch.
 STN_MUST_CHECK enum stn_status train_profile_cap(struct train_profile *profile,
                                                  const struct cluster *cluster, int most);
-// Floors for epochs of `steps`: what private samples need. `counts` is [1 + nodes]: public, then each
-// node's private ones.
+// Floors for epochs of `steps`: what private samples need. `counts` is [1 + nodes]: public, then
+// each node's private ones.
 void train_profile_floor(struct train_profile *profile, const int64_t *counts, int64_t steps);
 
 #endif

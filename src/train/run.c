@@ -32,7 +32,7 @@ static bool stop_requested(const struct run *r)
     return t->nodes.size > 1 ? t->stop : trainer_polls_stop(t);
 }
 
-// ---- saving -------------------------------------------------------------------------------------
+// ---- saving ------------------------------------------------------------------------------------
 
 // Node 0 saves; the others, which have no path, learn whether that went well.
 static enum stn_status save(struct run *r, const char *path)
@@ -50,7 +50,7 @@ static enum stn_status save(struct run *r, const char *path)
     return status;
 }
 
-// ---- a step -------------------------------------------------------------------------------------
+// ---- a step ------------------------------------------------------------------------------------
 
 // Steps to come at this process's mean speed, and an evaluation for each epoch to come.
 static double eta(const struct run *r)
@@ -119,7 +119,7 @@ static enum stn_status run_step(struct run *r)
     return due ? save(r, t->last_path) : STN_OK;
 }
 
-// ---- an epoch's end -----------------------------------------------------------------------------
+// ---- an epoch's end ----------------------------------------------------------------------------
 
 static double mean(double sum, int64_t count)
 {
@@ -221,7 +221,7 @@ static enum stn_status close_epoch(struct run *r)
     return status ? status : save(r, t->last_path);
 }
 
-// ---- the run ------------------------------------------------------------------------------------
+// ---- the run -----------------------------------------------------------------------------------
 
 static bool is_over(const struct run *r)
 {

@@ -54,7 +54,7 @@ size_t safetensors_dtype_bytes(enum safetensors_dtype dtype)
     return dtypes[dtype].bytes;
 }
 
-// ---- header -------------------------------------------------------------------------------------
+// ---- header ------------------------------------------------------------------------------------
 
 static uint64_t little_endian_u64(const unsigned char *p)
 {
@@ -113,7 +113,7 @@ static enum stn_status parse_metadata(struct safetensors *f)
     return STN_OK;
 }
 
-// ---- tensors ------------------------------------------------------------------------------------
+// ---- tensors -----------------------------------------------------------------------------------
 
 static bool parse_dtype(const json_t *value, enum safetensors_dtype *out)
 {
@@ -244,7 +244,7 @@ static enum stn_status parse_tensors(struct safetensors *f)
     return check_tiling(f);
 }
 
-// ---- checksum -----------------------------------------------------------------------------------
+// ---- checksum ----------------------------------------------------------------------------------
 
 const char *safetensors_find_digits(const char *header, size_t bytes)
 {
@@ -303,7 +303,7 @@ static enum stn_status check_checksum(const struct safetensors *f)
     return STN_OK;
 }
 
-// ---- open and close -----------------------------------------------------------------------------
+// ---- open and close ----------------------------------------------------------------------------
 
 static enum stn_status parse_all(struct safetensors *f)
 {

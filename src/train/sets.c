@@ -8,21 +8,21 @@ static enum stn_status fail_memory(void)
     return stn_fail(STN_ERR_NO_MEMORY, "no memory for the counts of the data sets");
 }
 
-// ---- counts -------------------------------------------------------------------------------------
+// ---- counts ------------------------------------------------------------------------------------
 
-// All a node tells about its private set: samples of each class in each split. `all` is
-// [nodes][splits][classes].
+// All a node tells about its private set: samples of each class in each subset. `all` is
+// [nodes][subsets][classes].
 static enum stn_status gather_counts(struct train_nodes *nodes, const struct train_sets *sets,
                                      int64_t **all)
 {
     size_t classes = (size_t)stn_dataset_info(sets->public_set)->classes;
-    size_t row = STN_SPLIT_COUNT * classes;
+    size_t row = STN_SUBSET_COUNT * classes;
     int64_t *own = calloc(row, sizeof(*own));
     *all = calloc((size_t)nodes->size * row, sizeof(**all));
     enum stn_status status = own && *all ? STN_OK : fail_memory();
-    for (int split = 0; split < STN_SPLIT_COUNT && !status && sets->private_set; split++) {
-        stn_dataset_class_counts(sets->private_set, (enum stn_split)split,
-                                 own + (size_t)split * classes);
+    for (int subset = 0; subset < STN_SUBSET_COUNT && !status && sets->private_set; subset++) {
+        stn_dataset_class_counts(sets->private_set, (enum stn_subset)subset,
+                                 own + (size_t)subset * classes);
     }
     status = train_nodes_agree(nodes, status);
     if (!status) {
@@ -36,12 +36,12 @@ static void add_up(const struct train_nodes *nodes, struct train_sets *sets, con
 {
     int classes = stn_dataset_info(sets->public_set)->classes;
     for (int i = 0; i < nodes->size; i++) {
-        for (int split = 0; split < STN_SPLIT_COUNT; split++) {
+        for (int subset = 0; subset < STN_SUBSET_COUNT; subset++) {
             for (int c = 0; c < classes; c++) {
-                sets->counts[split][1 + i] += *all++;
+                sets->counts[subset][1 + i] += *all++;
             }
         }
-        sets->private_samples += sets->counts[STN_SPLIT_TRAIN][1 + i];
+        sets->private_samples += sets->counts[STN_SUBSET_TRAIN][1 + i];
     }
 }
 
@@ -65,19 +65,19 @@ static enum stn_status count_all(struct train_nodes *nodes, enum stn_fill fill,
         any |= nodes->cluster.nodes[i].private_dir != NULL;
     }
     const struct stn_dataset_info *data = stn_dataset_info(sets->public_set);
-    for (int split = 0; split < STN_SPLIT_COUNT; split++) {
-        sets->counts[split] = calloc((size_t)nodes->size + 1, sizeof(int64_t));
-        if (!sets->counts[split]) {
+    for (int subset = 0; subset < STN_SUBSET_COUNT; subset++) {
+        sets->counts[subset] = calloc((size_t)nodes->size + 1, sizeof(int64_t));
+        if (!sets->counts[subset]) {
             return fail_memory();
         }
-        sets->counts[split][0] = data->count[split];
+        sets->counts[subset][0] = data->count[subset];
     }
     int64_t *all = NULL;
     enum stn_status status = any ? gather_counts(nodes, sets, &all) : STN_OK;
     if (!status && any) {
         add_up(nodes, sets, all);
         if (fill == STN_FILL_REPEAT) {
-            repeat_private(nodes, sets->counts[STN_SPLIT_TRAIN]);
+            repeat_private(nodes, sets->counts[STN_SUBSET_TRAIN]);
         }
     }
     free(all);
@@ -100,8 +100,8 @@ enum stn_status train_sets_open(struct train_nodes *nodes,
 
 void train_sets_close(struct train_sets *sets)
 {
-    for (int split = 0; split < STN_SPLIT_COUNT; split++) {
-        free(sets->counts[split]);
+    for (int subset = 0; subset < STN_SUBSET_COUNT; subset++) {
+        free(sets->counts[subset]);
     }
     stn_dataset_close(sets->private_set);
     stn_dataset_close(sets->public_set);
@@ -109,11 +109,11 @@ void train_sets_close(struct train_sets *sets)
 }
 
 int64_t train_sets_total(const struct train_sets *sets, const struct train_nodes *nodes,
-                         enum stn_split split)
+                         enum stn_subset subset)
 {
     int64_t total = 0;
     for (int i = 0; i <= nodes->size; i++) {
-        total += sets->counts[split][i];
+        total += sets->counts[subset][i];
     }
     return total;
 }

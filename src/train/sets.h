@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The data of a training on several nodes: the public set, which every node can read, and each
-// node's private set, which only that node opens. The others learn how many samples of each class it
-// has, and nothing else.
+// node's private set, which only that node opens. The others learn how many samples of each class
+// it has, and nothing else.
 #ifndef TRAIN_SETS_H
 #define TRAIN_SETS_H
 
@@ -13,7 +13,7 @@ struct train_sets {
     struct stn_dataset *private_set; // NULL: this node has none
     // [1 + nodes] samples of an epoch: public, then each node's private ones, repeated ones counted
     // as often as they come.
-    int64_t *counts[STN_SPLIT_COUNT];
+    int64_t *counts[STN_SUBSET_COUNT];
     int64_t private_samples; // in the training sets of all nodes, each once
 };
 
@@ -24,6 +24,6 @@ STN_MUST_CHECK enum stn_status train_sets_open(struct train_nodes *nodes,
 void train_sets_close(struct train_sets *sets);
 // Samples of an epoch, of all nodes and repetitions.
 int64_t train_sets_total(const struct train_sets *sets, const struct train_nodes *nodes,
-                         enum stn_split split);
+                         enum stn_subset subset);
 
 #endif

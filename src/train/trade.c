@@ -9,8 +9,9 @@
 
 enum { TAG_MARK = 3, TAG_AFTER = 4 };
 
-// Where all are at their marks within so short a time, messages take longer than what they are about: a node that has used up its
-// share of a CPU hears nothing for as long. Then nobody trades in so many steps.
+// Where all are at their marks within so short a time, messages take longer than what they are
+// about: a node that has used up its share of a CPU hears nothing for as long. Then nobody trades
+// in so many steps.
 static const double seconds_least = 0.15;
 enum { REST_STEPS = 100 };
 
@@ -43,7 +44,7 @@ struct train_trade {
     double wait_seconds; // of the step
 };
 
-// ---- on the communication thread ----------------------------------------------------------------
+// ---- on the communication thread ---------------------------------------------------------------
 
 static bool is_short(const struct train_trade *trade)
 {
@@ -87,7 +88,7 @@ static enum stn_status run(struct comm *comm, struct comm_job *job)
     return status ? status : comm_receive(comm, 0, TAG_AFTER, trade->answer, trade->answer_bytes);
 }
 
-// ---- creation -----------------------------------------------------------------------------------
+// ---- creation ----------------------------------------------------------------------------------
 
 static bool arrays_alloc(struct train_trade *trade)
 {
@@ -135,7 +136,7 @@ void train_trade_destroy(struct train_trade *trade)
     free(trade);
 }
 
-// ---- a step -------------------------------------------------------------------------------------
+// ---- a step ------------------------------------------------------------------------------------
 
 void train_trade_begin(struct train_trade *trade, const int planned[], bool may_give)
 {

@@ -19,7 +19,7 @@
 #include "train/memory.h"
 #include "train/micro_batch.h"
 
-// ---- data ---------------------------------------------------------------------------------------
+// ---- data --------------------------------------------------------------------------------------
 
 static enum stn_status check_same_data(const struct trainer *t)
 {
@@ -67,7 +67,7 @@ static enum stn_status open_data(struct trainer *t)
         return status;
     }
     const struct stn_dataset_info *data = stn_dataset_info(t->sets.public_set);
-    t->meta.train_samples = train_sets_total(&t->sets, &t->nodes, STN_SPLIT_TRAIN);
+    t->meta.train_samples = train_sets_total(&t->sets, &t->nodes, STN_SUBSET_TRAIN);
     t->meta.channels = data->channels;
     t->meta.classes = data->classes;
     memcpy(t->meta.mean, data->mean, sizeof(data->mean));
@@ -83,30 +83,30 @@ static enum stn_status open_data(struct trainer *t)
 }
 
 // Where this node reads: the public set, and its private one in an order of its own.
-static void name_sources(const struct trainer *t, enum stn_split split, bool shuffled,
+static void name_sources(const struct trainer *t, enum stn_subset subset, bool shuffled,
                          struct data_source sources[DATA_SOURCES])
 {
     uint64_t seed = t->meta.config.seed;
     sources[DATA_PUBLIC] = (struct data_source){
         .dataset = t->sets.public_set,
         .sampler = {.seed = seed,
-                    .count = (uint64_t)stn_dataset_info(t->sets.public_set)->count[split],
+                    .count = (uint64_t)stn_dataset_info(t->sets.public_set)->count[subset],
                     .shuffled = shuffled}};
     if (t->sets.private_set) {
         sources[DATA_PRIVATE] = (struct data_source){
             .dataset = t->sets.private_set,
             .sampler = {.seed = base_key(seed, 1 + (uint64_t)t->nodes.rank),
-                        .count = (uint64_t)stn_dataset_info(t->sets.private_set)->count[split],
+                        .count = (uint64_t)stn_dataset_info(t->sets.private_set)->count[subset],
                         .shuffled = shuffled}};
     }
 }
 
-struct train_feed_config trainer_feed_config(const struct trainer *t, enum stn_split split)
+struct train_feed_config trainer_feed_config(const struct trainer *t, enum stn_subset subset)
 {
     const struct stn_train_config *config = &t->meta.config;
-    bool training = split == STN_SPLIT_TRAIN;
+    bool training = subset == STN_SUBSET_TRAIN;
     struct train_feed_config feed = {
-        .loader = {.split = split,
+        .loader = {.subset = subset,
                    .augment = training ? (enum data_augment)config->augment : DATA_AUGMENT_NONE,
                    .micro_batch = config->micro_batch,
                    .threads = t->loader_threads,
@@ -115,26 +115,26 @@ struct train_feed_config trainer_feed_config(const struct trainer *t, enum stn_s
         .held = training ? nn_net_abreast(t->engine.net) : 1,
         .nodes = t->nodes.size,
         .rank = t->nodes.rank,
-        .counts = t->sets.counts[split],
+        .counts = t->sets.counts[subset],
         .split = t->splits.values,
         .split_count = t->splits.count,
     };
-    name_sources(t, split, training, feed.loader.sources);
+    name_sources(t, subset, training, feed.loader.sources);
     return feed;
 }
 
 static enum stn_status open_feeds(struct trainer *t)
 {
-    struct train_feed_config feed = trainer_feed_config(t, STN_SPLIT_TRAIN);
+    struct train_feed_config feed = trainer_feed_config(t, STN_SUBSET_TRAIN);
     enum stn_status status = train_feed_open(&feed, &t->feed);
-    if (status || train_sets_total(&t->sets, &t->nodes, STN_SPLIT_VAL) == 0) {
+    if (status || train_sets_total(&t->sets, &t->nodes, STN_SUBSET_VAL) == 0) {
         return status;
     }
-    feed = trainer_feed_config(t, STN_SPLIT_VAL);
+    feed = trainer_feed_config(t, STN_SUBSET_VAL);
     return train_feed_open(&feed, &t->validation);
 }
 
-// ---- network and optimizer ----------------------------------------------------------------------
+// ---- network and optimizer ---------------------------------------------------------------------
 
 // A launcher that started several nodes here without binding them leaves each its part of the CPUs.
 static int own_threads(const struct trainer *t)
@@ -253,7 +253,7 @@ void trainer_count_steps(struct trainer *t)
     }
 }
 
-// ---- output -------------------------------------------------------------------------------------
+// ---- output ------------------------------------------------------------------------------------
 
 static enum stn_status make_directories(const char *path)
 {
@@ -315,7 +315,7 @@ bool trainer_polls_stop(const struct trainer *t)
     return config->stop_requested && config->stop_requested(config->stop_context);
 }
 
-// ---- all of it ----------------------------------------------------------------------------------
+// ---- all of it ---------------------------------------------------------------------------------
 
 // What needs no other node but to agree whether it went well.
 static enum stn_status open_engine(struct trainer *t, const struct stn_model_info *model)
@@ -426,7 +426,7 @@ void trainer_close(struct trainer *t)
     *t = (struct trainer){0};
 }
 
-// ---- divergence ---------------------------------------------------------------------------------
+// ---- divergence --------------------------------------------------------------------------------
 
 enum stn_status trainer_diverged(const struct trainer *t, const char *what, double value,
                                  int64_t step)

@@ -54,8 +54,8 @@ struct trainer {
     int64_t lost;        // samples of epochs that ended early
 };
 
-// Every node of `comm` opens its own. It is to be closed whatever happens. The observer, which may be
-// NULL, is told of tuning.
+// Every node of `comm` opens its own. It is to be closed whatever happens. The observer, which may
+// be NULL, is told of tuning.
 STN_MUST_CHECK enum stn_status trainer_open(struct comm *comm,
                                             const struct stn_train_config *config,
                                             const struct stn_train_observer *observer,
@@ -94,9 +94,9 @@ STN_MUST_CHECK enum stn_status trainer_compute(struct trainer *t, const struct t
                                                struct kernel_loss_totals *totals);
 static const double trainer_statistics_momentum = 0.1; // per step
 
-// Parts of opening that need all nodes (trainer_nodes.c): refuses nodes that are not alike; learns what
-// nodes there are and settles who adds up which gradients; settles the batch and who computes what of
-// it.
+// Parts of opening that need all nodes (trainer_nodes.c): refuses nodes that are not alike; learns
+// what nodes there are and settles who adds up which gradients; settles the batch and who computes
+// what of it.
 STN_MUST_CHECK enum stn_status trainer_check_identity(struct trainer *t);
 STN_MUST_CHECK enum stn_status trainer_open_exchange(struct trainer *t);
 STN_MUST_CHECK enum stn_status trainer_settle_split(struct trainer *t,
@@ -108,9 +108,9 @@ STN_MUST_CHECK enum stn_status trainer_tune(struct trainer *t,
 // Initial weights, or the checkpoint's, and the optimizer's state.
 STN_MUST_CHECK enum stn_status trainer_set_weights(struct trainer *t);
 
-// Parts of opening that settle settings (trainer_settings.c). The config with the checkpoint's merged in, if
-// there is one; what a plan says of micro-batch, batch and policy where the user does not; the batch that
-// a split says, the micro-batch that the batch says.
+// Parts of opening that settle settings (trainer_settings.c). The config with the checkpoint's
+// merged in, if there is one; what a plan says of micro-batch, batch and policy where the user does
+// not; the batch that a split says, the micro-batch that the batch says.
 STN_MUST_CHECK enum stn_status trainer_settle_config(struct trainer *t,
                                                      const struct stn_train_config *config);
 STN_MUST_CHECK enum stn_status trainer_open_plan(struct trainer *t);
@@ -118,7 +118,7 @@ STN_MUST_CHECK enum stn_status trainer_resolve_sizes(struct trainer *t,
                                                      const struct stn_model_info *model);
 
 // How this node reads a split of the data, for feeds of its own.
-struct train_feed_config trainer_feed_config(const struct trainer *t, enum stn_split split);
+struct train_feed_config trainer_feed_config(const struct trainer *t, enum stn_subset subset);
 struct train_subject trainer_subject(const struct trainer *t);
 
 // Who moves work, once the split and the feeds are there.

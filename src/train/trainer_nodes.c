@@ -24,13 +24,13 @@ static double own_cpus(const struct trainer *t)
 enum stn_status trainer_check_identity(struct trainer *t)
 {
     struct train_identity own;
-    int64_t samples = stn_dataset_info(t->sets.public_set)->count[STN_SPLIT_TRAIN];
+    int64_t samples = stn_dataset_info(t->sets.public_set)->count[STN_SUBSET_TRAIN];
     enum stn_status status = train_identity_of(&t->meta, t->engine.net, samples, &own);
     status = train_nodes_agree(&t->nodes, status);
     return status ? status : train_nodes_compare(&t->nodes, &own);
 }
 
-// ---- who there is -------------------------------------------------------------------------------
+// ---- who there is ------------------------------------------------------------------------------
 
 // The same for all processes under one kernel, whatever their containers are called.
 static uint64_t own_machine(void)
@@ -64,8 +64,8 @@ static struct train_node_profile own_profile(const struct trainer *t)
     };
 }
 
-// A node with a fraction of a core waits for its next time slice at every message of a bucket that it
-// owns, and everybody with it: docs/decisions/0007 has figures.
+// A node with a fraction of a core waits for its next time slice at every message of a bucket that
+// it owns, and everybody with it: docs/decisions/0007 has figures.
 static void leave_reducing_to_the_fast(const struct train_profile *profile, double *weights)
 {
     double most = 0.0;
@@ -121,7 +121,7 @@ enum stn_status trainer_open_exchange(struct trainer *t)
     return status;
 }
 
-// ---- who computes what --------------------------------------------------------------------------
+// ---- who computes what -------------------------------------------------------------------------
 
 // A split that the user gave, if no node's max_batch speaks against it.
 static enum stn_status check_given(struct trainer *t)
@@ -266,7 +266,7 @@ enum stn_status trainer_open_adapt(struct trainer *t)
         return status;
     }
     int64_t steps = (t->feed.samples + config->batch - 1) / config->batch;
-    train_profile_floor(&t->profile, t->sets.counts[STN_SPLIT_TRAIN], steps);
+    train_profile_floor(&t->profile, t->sets.counts[STN_SUBSET_TRAIN], steps);
     const struct train_adapt_config adapt = {
         .profile = &t->profile,
         .first = train_feed_split_at(&t->feed, t->meta.progress.step),

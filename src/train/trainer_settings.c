@@ -42,7 +42,7 @@ struct train_subject trainer_subject(const struct trainer *t)
         .cluster = &t->nodes.cluster,
         .channels = t->meta.channels,
         .classes = t->meta.classes,
-        .counts = t->sets.counts[STN_SPLIT_TRAIN],
+        .counts = t->sets.counts[STN_SUBSET_TRAIN],
         .samples = t->meta.train_samples,
     };
 }
@@ -108,8 +108,8 @@ enum stn_status trainer_open_plan(struct trainer *t)
     return STN_OK;
 }
 
-// The network's default. Several nodes want some micro-batches each, to be dealt out in proportion: with
-// BatchNorm their size is part of what is learned and stays, without they may be smaller.
+// The network's default. Several nodes want some micro-batches each, to be dealt out in proportion:
+// with BatchNorm their size is part of what is learned and stays, without they may be smaller.
 static int usual_micro_batch(const struct stn_model_info *model, int batch, int nodes)
 {
     enum { EACH_LEAST = 4, SMALLEST = 8, SMALL = 16 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trainer measured: train/tune.h's probe made of the steps that it will do, with its own data, kernels,
-// sums and exchange. Weights stay put (a learning rate of 0) but for the optimizer's state and
-// running statistics, which whoever tunes sets anew afterwards.
+// A trainer measured: train/tune.h's probe made of the steps that it will do, with its own data,
+// kernels, sums and exchange. Weights stay put (a learning rate of 0) but for the optimizer's state
+// and running statistics, which whoever tunes sets anew afterwards.
 #include <limits.h>
 #include <stdlib.h>
 
@@ -20,7 +20,7 @@ struct probe {
     struct optim_sgd sgd;
 };
 
-// ---- steps --------------------------------------------------------------------------------------
+// ---- steps -------------------------------------------------------------------------------------
 
 // The next whole one: the ragged end of an epoch is no measure of a micro-batch.
 static enum stn_status take_whole(struct train_feed *feed, struct data_batch **out)
@@ -120,7 +120,7 @@ static bool stop_wanted(void *context)
 
 static enum stn_status probe_open(struct trainer *t, struct probe *out)
 {
-    struct train_feed_config feed = trainer_feed_config(t, STN_SPLIT_TRAIN);
+    struct train_feed_config feed = trainer_feed_config(t, STN_SUBSET_TRAIN);
     feed.nodes = 0;
     feed.batch = t->meta.config.micro_batch;
     *out = (struct probe){.trainer = t,
@@ -134,7 +134,7 @@ static enum stn_status probe_open(struct trainer *t, struct probe *out)
     return status;
 }
 
-// ---- tuning -------------------------------------------------------------------------------------
+// ---- tuning ------------------------------------------------------------------------------------
 
 static struct train_node_profile *own_profile(struct trainer *t)
 {

@@ -23,10 +23,11 @@ const struct tune_config tune_defaults = {
 };
 
 static const double round_share = 1.0 / 6.0, round_most_s = 10.0; // of the budget at least
-// Who waited may have a full CPU quota, and computes without a pause until it is used up. Periods of quotas
-// are 100 ms by default (containers), emulated ones shorter.
+// Who waited may have a full CPU quota, and computes without a pause until it is used up. Periods
+// of quotas are 100 ms by default (containers), emulated ones shorter.
 static const double settling_s = 0.1;
-// Measuring that is disturbed gets so many times the time that it should take, and then a second chance.
+// Measuring that is disturbed gets so many times the time that it should take, and then a second
+// chance.
 static const double patience = 3.0;
 
 void tune_set_budget(struct tune_config *config, double seconds)
@@ -36,11 +37,11 @@ void tune_set_budget(struct tune_config *config, double seconds)
     config->sample_s = fmin(tune_defaults.sample_s, longest);
 }
 
-// The weight update is most of what a step takes whatever its size; known to this part of it, and of a
-// micro-batch.
+// The weight update is most of what a step takes whatever its size; known to this part of it, and
+// of a micro-batch.
 static const double fixed_error_share = 0.5, each_error_share = 0.02;
 
-// ---- one node -----------------------------------------------------------------------------------
+// ---- one node ----------------------------------------------------------------------------------
 
 // What all learn of each after a round, as it travels.
 struct tune_report {
@@ -61,8 +62,8 @@ struct tuner {
     bool ready, done;             // warm, and its options chosen; its line is as good as it gets
 };
 
-// Steps until they fill a sample; *seconds is their mean, *spent their sum. What they say of the part that
-// every step has: line fitting alone would have to guess it from beyond its samples.
+// Steps until they fill a sample; *seconds is their mean, *spent their sum. What they say of the
+// part that every step has: line fitting alone would have to guess it from beyond its samples.
 static enum stn_status sample_take(struct tuner *tuner, int micro_batches, double *seconds,
                                    double *spent)
 {
@@ -135,7 +136,8 @@ static void fit_samples(struct tuner *tuner)
     }
 }
 
-// Disturbed measurements are thrown away and done again; of two disturbed lines the calmer one stays.
+// Disturbed measurements are thrown away and done again; of two disturbed lines the calmer one
+// stays.
 static void sample_note(struct tuner *tuner, struct plan_sample sample, double spent_s)
 {
     tuner->samples[tuner->count++] = sample;
@@ -193,7 +195,7 @@ static enum stn_status take_part(struct tuner *tuner, double round_s)
     return status;
 }
 
-// ---- all nodes ----------------------------------------------------------------------------------
+// ---- all nodes ---------------------------------------------------------------------------------
 
 static struct tune_report report_of(const struct tuner *tuner, enum stn_status status)
 {
@@ -314,7 +316,7 @@ enum stn_status tune_lines(const struct tune_config *config, struct train_node_p
     return status;
 }
 
-// ---- turns --------------------------------------------------------------------------------------
+// ---- turns -------------------------------------------------------------------------------------
 
 double tune_crowding(const struct train_node_profile about[], int count, int rank)
 {

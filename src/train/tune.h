@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding out how fast nodes are: each measures its own steps, of a few sizes, until the line through
-// them is good enough (plan/fit.h). What a step is, a probe says: a trainer's (train/trainer_tune.c),
-// or made up in tests.
+// Finding out how fast nodes are: each measures its own steps, of a few sizes, until the line
+// through them is good enough (plan/fit.h). What a step is, a probe says: a trainer's
+// (train/trainer_tune.c), or made up in tests.
 //
 // Nodes measure at the same time, as they will train: what they share (memory, caches, a core's two
-// threads) is shared then too. Whoever is done first goes on computing until all are. Only nodes that ask
-// for more CPUs than their machine has take turns, since then nobody's times would lie on a line.
+// threads) is shared then too. Whoever is done first goes on computing until all are. Only nodes
+// that ask for more CPUs than their machine has take turns, since then nobody's times would lie on
+// a line.
 //
-// Measuring goes in rounds of about the slowest node's longest step; after each all learn how far all
-// are. A step is short against the periods of a CPU quota for small networks, so a sample is the mean
-// of as many as fill some periods.
+// Measuring goes in rounds of about the slowest node's longest step; after each all learn how far
+// all are. A step is short against the periods of a CPU quota for small networks, so a sample is
+// the mean of as many as fill some periods.
 #ifndef TRAIN_TUNE_H
 #define TRAIN_TUNE_H
 
@@ -64,7 +65,8 @@ STN_MUST_CHECK enum stn_status tune_reduction(const struct tune_config *config, 
 // Who takes turns: sets this node's slot and slots. `about` is [count].
 void tune_take_turns(const struct train_node_profile about[], int count, int rank, int *slot,
                      int *slots);
-// By how much nodes that take turns are slower when all compute: their CPUs over the machine's; ≥ 1.
+// By how much nodes that take turns are slower when all compute: their CPUs over the machine's;
+// ≥ 1.
 double tune_crowding(const struct train_node_profile about[], int count, int rank);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What exchanging costs, from real steps of all nodes: the part that nobody can compute behind, and what
-// the exchange takes from computing meanwhile (its thread runs on the node's own share).
+// What exchanging costs, from real steps of all nodes: the part that nobody can compute behind, and
+// what the exchange takes from computing meanwhile (its thread runs on the node's own share).
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -100,7 +100,8 @@ static double uneven_of(const struct reduction_report *reports, int nodes, int s
     return fmax(0.0, median(wall, steps) - slowest_s - exposed_s);
 }
 
-// A step among others does not take what it takes alone; the difference does not grow with the step.
+// A step among others does not take what it takes alone; the difference does not grow with the
+// step.
 static void correct(struct train_node_profile *own, const struct tune_step *steps, int count,
                     int micro_batches)
 {

@@ -13,7 +13,7 @@
 
 static const char tasks_path[] = "/proc/self/task";
 
-// ---- threads ------------------------------------------------------------------------------------
+// ---- threads -----------------------------------------------------------------------------------
 
 static void threads_close(struct train_vitals *v)
 {
@@ -81,7 +81,7 @@ static bool threads_queue(const struct train_vitals *v, double *queue_s)
     return true;
 }
 
-// ---- readings -----------------------------------------------------------------------------------
+// ---- readings ----------------------------------------------------------------------------------
 
 static double processor_seconds(void)
 {

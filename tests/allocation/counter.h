@@ -2,9 +2,9 @@
 // An allocator that counts, in place of the C library's. Any thread.
 //
 // oneDNN's execute call keeps a small argument table on the heap while it runs, and its matrix
-// product a panel of 16 KiB for each thread, whatever the caller does and however large the matrices
-// are (with AVX2; with AVX-512 up to 2 MiB). Such short-lived pieces from the library are counted
-// apart, and may not be larger.
+// product a panel of 16 KiB for each thread, whatever the caller does and however large the
+// matrices are (with AVX2; with AVX-512 up to 2 MiB). Such short-lived pieces from the library are
+// counted apart, and may not be larger.
 #ifndef TESTS_ALLOCATION_COUNTER_H
 #define TESTS_ALLOCATION_COUNTER_H
 

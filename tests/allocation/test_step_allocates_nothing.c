@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// After the first step a training step allocates nothing: not the loader, the net, the optimizer nor
-// the progress. The allocator is replaced by one that counts, and the observer reads the counts
+// After the first step a training step allocates nothing: not the loader, the net, the optimizer
+// nor the progress. The allocator is replaced by one that counts, and the observer reads the counts
 // between steps.
 #include <stdlib.h>
 
@@ -84,8 +84,8 @@ int main(void)
         cmocka_unit_test(test_lenet),
         cmocka_unit_test(test_mobilenet_v2),
     };
-    // With AVX-512 oneDNN's matrix product takes panels of up to 2 MiB for as long as a call lasts. What is
-    // judged here is our own code, and with AVX2 on every machine alike.
+    // With AVX-512 oneDNN's matrix product takes panels of up to 2 MiB for as long as a call lasts.
+    // What is judged here is our own code, and with AVX2 on every machine alike.
     setenv("DNNL_MAX_CPU_ISA", "AVX2", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

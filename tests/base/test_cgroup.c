@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits read from made-up trees: v1, v2, both at once, containers, ancestors that are tighter than we are.
+// Limits read from made-up trees: v1, v2, both at once, containers, ancestors that are tighter than
+// we are.
 #include "base/cgroup.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes run one call at the same time, meet as often as they like, and see what the others did before.
+// Lanes run one call at the same time, meet as often as they like, and see what the others did
+// before.
 #include "base/lanes.h"
 
 #include "cmocka_all.h"

@@ -33,7 +33,8 @@ static void permutation_depends_on_its_key(void **state)
     assert_int_equal(base_permute(5, 1000, 3), base_permute(5, 1000, 3));
 }
 
-// Each start position should land in each quarter about equally often: shuffling does not keep neighbours together.
+// Each start position should land in each quarter about equally often: shuffling does not keep
+// neighbours together.
 static void permutation_spreads(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cluster file: what it means, lines in messages, and that writing it and reading it again changes nothing.
+// The cluster file: what it means, lines in messages, and that writing it and reading it again
+// changes nothing.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

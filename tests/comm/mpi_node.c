@@ -2,9 +2,10 @@
 // One node under mpirun, driven by test_mpi.py.
 //
 //     mpi_node check              collectives and an exchange, compared with what they should give
-//     mpi_node wait SECONDS       all but node 1 wait for it that long; CPU used meanwhile, on stdout
-//     mpi_node lose HOW RANK      in step 12 that node is killed, stops or returns early
-//     mpi_node bench COUNT STEPS  milliseconds a step and CPU for exchanging COUNT floats, on stdout
+//     mpi_node wait SECONDS       all but node 1 wait for it that long; CPU used meanwhile, on
+//     stdout mpi_node lose HOW RANK      in step 12 that node is killed, stops or returns early
+//     mpi_node bench COUNT STEPS  milliseconds a step and CPU for exchanging COUNT floats, on
+//     stdout
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -39,7 +40,7 @@ static enum stn_status open_exchange(struct comm *comm, float *gradients, size_t
     return exchange_create(&config, out);
 }
 
-// ---- check --------------------------------------------------------------------------------------
+// ---- check -------------------------------------------------------------------------------------
 
 static bool sums_are_right(const float *sums, int nodes)
 {
@@ -96,7 +97,7 @@ static enum stn_status check(struct comm *comm)
     return status;
 }
 
-// ---- wait ---------------------------------------------------------------------------------------
+// ---- wait --------------------------------------------------------------------------------------
 
 static enum stn_status wait_for_one(struct comm *comm, double seconds)
 {
@@ -115,7 +116,7 @@ static enum stn_status wait_for_one(struct comm *comm, double seconds)
     return status;
 }
 
-// ---- lose ---------------------------------------------------------------------------------------
+// ---- lose --------------------------------------------------------------------------------------
 
 static void fall(const char *how)
 {
@@ -151,7 +152,7 @@ static enum stn_status lose(struct comm *comm, const char *how, int victim)
     return status;
 }
 
-// ---- bench --------------------------------------------------------------------------------------
+// ---- bench -------------------------------------------------------------------------------------
 
 static enum stn_status bench(struct comm *comm, size_t count, int steps, const double *weights)
 {

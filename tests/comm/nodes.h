@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster of threads: runs one function on every loopback node. cmocka's asserts belong to the main
-// thread, so bodies record what they saw.
+// A cluster of threads: runs one function on every loopback node. cmocka's asserts belong to the
+// main thread, so bodies record what they saw.
 #ifndef TESTS_COMM_NODES_H
 #define TESTS_COMM_NODES_H
 

@@ -39,8 +39,8 @@ static void test_reads_planes(void **state)
     write_good();
     struct stn_dataset *dataset = support_open(support_spec("cifar10", "c"), 0);
     const struct stn_dataset_info *info = stn_dataset_info(dataset);
-    assert_int_equal(info->count[STN_SPLIT_TRAIN], 2 * RECORDS);
-    assert_int_equal(info->count[STN_SPLIT_VAL], RECORDS);
+    assert_int_equal(info->count[STN_SUBSET_TRAIN], 2 * RECORDS);
+    assert_int_equal(info->count[STN_SUBSET_VAL], RECORDS);
     assert_int_equal(info->image_size, 32);
     assert_string_equal(info->class_names[0], "airplane");
 
@@ -48,7 +48,7 @@ static void test_reads_planes(void **state)
     float image[3 * PLANE];
     int32_t label;
     data_workspace_init(&workspace);
-    assert_int_equal(data_sample_load(dataset, STN_SPLIT_TRAIN, RECORDS + 4, DATA_AUGMENT_NONE, 0,
+    assert_int_equal(data_sample_load(dataset, STN_SUBSET_TRAIN, RECORDS + 4, DATA_AUGMENT_NONE, 0,
                                       &workspace, image, &label),
                      STN_OK);
     assert_int_equal(label, 6);

@@ -74,9 +74,9 @@ static void test_public_data_may_show_fewer_classes(void **state)
     assert_int_equal(stn_dataset_info(dataset)->classes, 3);
     assert_string_equal(stn_dataset_info(dataset)->class_names[1], "bee");
     int64_t counts[3];
-    stn_dataset_class_counts(dataset, STN_SPLIT_TRAIN, counts);
+    stn_dataset_class_counts(dataset, STN_SUBSET_TRAIN, counts);
     assert_memory_equal(counts, ((const int64_t[]){2, 0, 1}), sizeof(counts));
-    stn_dataset_class_counts(dataset, STN_SPLIT_VAL, counts);
+    stn_dataset_class_counts(dataset, STN_SUBSET_VAL, counts);
     assert_memory_equal(counts, ((const int64_t[]){0, 1, 0}), sizeof(counts));
     stn_dataset_close(dataset);
 
@@ -97,12 +97,12 @@ static void test_numbered_classes_take_the_first_names(void **state)
     struct stn_dataset *dataset;
     open_listed("synthetic:30", list, &dataset); // as many as the list has
     int64_t counts[3];
-    stn_dataset_class_counts(dataset, STN_SPLIT_TRAIN, counts);
+    stn_dataset_class_counts(dataset, STN_SUBSET_TRAIN, counts);
     assert_memory_equal(counts, ((const int64_t[]){10, 10, 10}), sizeof(counts));
     stn_dataset_close(dataset);
     struct stn_dataset_options options = {.spec = "synthetic:30", .class_list = list, .classes = 2};
     assert_int_equal(stn_dataset_open(&options, &dataset), STN_OK);
-    stn_dataset_class_counts(dataset, STN_SPLIT_TRAIN, counts);
+    stn_dataset_class_counts(dataset, STN_SUBSET_TRAIN, counts);
     assert_memory_equal(counts, ((const int64_t[]){15, 15, 0}), sizeof(counts));
     stn_dataset_close(dataset);
     options.classes = 4;

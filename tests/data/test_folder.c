@@ -18,23 +18,23 @@ static void write_good(void)
     support_write_jpeg(support_path("f/val/cat/z.jpg"), 50, 50, SUPPORT_JPEG_COLOUR, 4);
 }
 
-// The labels of a split, in order: "0112".
-static const char *labels(const struct stn_dataset *dataset, enum stn_split split)
+// The labels of a subset, in order: "0112".
+static const char *labels(const struct stn_dataset *dataset, enum stn_subset subset)
 {
     static char text[64];
     static float image[3 * 64 * 64];
     const struct stn_dataset_info *info = stn_dataset_info(dataset);
     struct data_workspace workspace;
     data_workspace_init(&workspace);
-    assert_true(info->image_size <= 64 && info->count[split] < 64);
-    for (int64_t i = 0; i < info->count[split]; i++) {
+    assert_true(info->image_size <= 64 && info->count[subset] < 64);
+    for (int64_t i = 0; i < info->count[subset]; i++) {
         int32_t label;
-        assert_int_equal(data_sample_load(dataset, split, (uint64_t)i, DATA_AUGMENT_FULL, 1,
+        assert_int_equal(data_sample_load(dataset, subset, (uint64_t)i, DATA_AUGMENT_FULL, 1,
                                           &workspace, image, &label),
                          STN_OK);
         text[i] = (char)('0' + label);
     }
-    text[info->count[split]] = '\0';
+    text[info->count[subset]] = '\0';
     data_workspace_fini(&workspace);
     return text;
 }
@@ -49,8 +49,8 @@ static void test_classes_are_sorted_names(void **state)
     assert_string_equal(info->class_names[0], "ant");
     assert_string_equal(info->class_names[1], "cat");
     assert_string_equal(info->class_names[2], "dog");
-    assert_string_equal(labels(dataset, STN_SPLIT_TRAIN), "0112");
-    assert_string_equal(labels(dataset, STN_SPLIT_VAL), "12");
+    assert_string_equal(labels(dataset, STN_SUBSET_TRAIN), "0112");
+    assert_string_equal(labels(dataset, STN_SUBSET_VAL), "12");
     assert_int_equal(support_warnings(), 0);
     stn_dataset_close(dataset);
     dataset = support_open(support_spec("folder", "f"), 0);
@@ -70,7 +70,7 @@ static void test_other_files_are_counted_hidden_ones_not(void **state)
     struct stn_dataset *dataset = support_open(support_spec("folder", "f"), 32);
     assert_int_equal(support_warnings(), 1);
     assert_non_null(strstr(support_last_line(), "ignoring 3 entries"));
-    assert_string_equal(labels(dataset, STN_SPLIT_TRAIN), "0112");
+    assert_string_equal(labels(dataset, STN_SUBSET_TRAIN), "0112");
     stn_dataset_close(dataset);
 }
 
@@ -81,7 +81,7 @@ static void test_links_are_followed(void **state)
     assert_int_equal(symlink("cat", support_path("f/train/eel")), 0);
     assert_int_equal(symlink("y.Png", support_path("f/train/dog/also.png")), 0);
     struct stn_dataset *dataset = support_open(support_spec("folder", "f"), 32);
-    assert_string_equal(labels(dataset, STN_SPLIT_TRAIN), "0112233");
+    assert_string_equal(labels(dataset, STN_SUBSET_TRAIN), "0112233");
     stn_dataset_close(dataset);
 }
 
@@ -138,8 +138,8 @@ static void test_labels_follow_a_given_list(void **state)
     assert_int_equal(stn_dataset_open(&options, &dataset), STN_OK);
     assert_int_equal(stn_dataset_info(dataset)->classes, 4);
     assert_string_equal(stn_dataset_info(dataset)->class_names[1], "bee");
-    assert_string_equal(labels(dataset, STN_SPLIT_TRAIN), "3220");
-    assert_string_equal(labels(dataset, STN_SPLIT_VAL), "20");
+    assert_string_equal(labels(dataset, STN_SUBSET_TRAIN), "3220");
+    assert_string_equal(labels(dataset, STN_SUBSET_VAL), "20");
     stn_dataset_close(dataset);
     options.class_count = 3;
     assert_int_equal(stn_dataset_open(&options, &dataset), STN_ERR_INVALID);

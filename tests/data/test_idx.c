@@ -72,8 +72,8 @@ static void test_reads_good_files_in_all_spellings(void **state)
     assert_int_equal(info->image_size, WIDTH);
     assert_int_equal(info->classes, 5);
     assert_string_equal(info->class_names[4], "4");
-    assert_int_equal(info->count[STN_SPLIT_TRAIN], TRAIN);
-    assert_int_equal(info->count[STN_SPLIT_VAL], VAL);
+    assert_int_equal(info->count[STN_SUBSET_TRAIN], TRAIN);
+    assert_int_equal(info->count[STN_SUBSET_VAL], VAL);
 
     struct blob images = images_make(TRAIN);
     double sum = 0, squares = 0;
@@ -102,7 +102,7 @@ static void test_sample_is_the_files_bytes(void **state)
     float image[64];
     int32_t label;
     data_workspace_init(&workspace);
-    assert_int_equal(data_sample_load(dataset, STN_SPLIT_VAL, 2, DATA_AUGMENT_NONE, 0, &workspace,
+    assert_int_equal(data_sample_load(dataset, STN_SUBSET_VAL, 2, DATA_AUGMENT_NONE, 0, &workspace,
                                       image, &label),
                      STN_OK);
     assert_int_equal(label, 2);
@@ -203,8 +203,8 @@ static void test_fashion_mnist(void **state)
     assert_int_equal(info->image_size, 28);
     assert_int_equal(info->classes, 10);
     assert_string_equal(info->class_names[9], "Ankle boot");
-    assert_int_equal(info->count[STN_SPLIT_TRAIN], 60000);
-    assert_int_equal(info->count[STN_SPLIT_VAL], 10000);
+    assert_int_equal(info->count[STN_SUBSET_TRAIN], 60000);
+    assert_int_equal(info->count[STN_SUBSET_VAL], 10000);
     assert_true(fabsf(info->mean[0] - 0.2860f) < 1e-4f && fabsf(info->std[0] - 0.3530f) < 1e-4f);
     stn_dataset_close(dataset);
 }

@@ -11,11 +11,11 @@ enum { MICRO_BATCH = 6, DEPTH = 3, SIZE = 32 };
 static struct data_loader *create(struct stn_dataset *dataset, int threads, bool skip_bad)
 {
     struct data_loader_config config = {
-        .split = STN_SPLIT_TRAIN,
+        .subset = STN_SUBSET_TRAIN,
         .sources = {{.dataset = dataset,
                      .sampler = {.seed = 9,
                                  .count =
-                                     (uint64_t)stn_dataset_info(dataset)->count[STN_SPLIT_TRAIN],
+                                     (uint64_t)stn_dataset_info(dataset)->count[STN_SUBSET_TRAIN],
                                  .shuffled = true}}},
         .augment = DATA_AUGMENT_FULL,
         .micro_batch = MICRO_BATCH,
@@ -49,7 +49,7 @@ static uint64_t digest(struct stn_dataset *dataset, int threads, uint64_t epochs
 {
     struct data_loader *loader = create(dataset, threads, true);
     const struct stn_dataset_info *info = stn_dataset_info(dataset);
-    uint64_t count = (uint64_t)info->count[STN_SPLIT_TRAIN], h = 1;
+    uint64_t count = (uint64_t)info->count[STN_SUBSET_TRAIN], h = 1;
     size_t size = (size_t)info->image_size;
     size_t floats = MICRO_BATCH * (size_t)info->channels * size * size;
     uint64_t batches = (count + MICRO_BATCH - 1) / MICRO_BATCH * epochs, asked = 0;
@@ -191,7 +191,7 @@ static void test_skip_bad_counts_and_closes_ranks(void **state)
         support_write(support_path("f/train/two/bad%d.jpg", i), "text", 4);
     }
     struct stn_dataset *dataset = support_open(support_spec("folder", "f"), SIZE);
-    assert_int_equal(stn_dataset_info(dataset)->count[STN_SPLIT_TRAIN], 35);
+    assert_int_equal(stn_dataset_info(dataset)->count[STN_SUBSET_TRAIN], 35);
     int64_t delivered;
     uint64_t one = digest(dataset, 1, 1, &delivered);
     assert_int_equal(delivered, 20);
@@ -311,7 +311,7 @@ static void test_refuses_senseless_configurations(void **state)
 {
     (void)state;
     struct stn_dataset *dataset = support_open("synthetic:50", SIZE);
-    struct data_loader_config good = {.split = STN_SPLIT_VAL,
+    struct data_loader_config good = {.subset = STN_SUBSET_VAL,
                                       .sources = {{.dataset = dataset, .sampler = {.count = 10}}},
                                       .micro_batch = 1,
                                       .threads = 1,

@@ -36,13 +36,13 @@ static void refuse_private(const char *dir, const struct stn_dataset *like, enum
     support_expect_error(part);
 }
 
-static void expect_counts(const struct stn_dataset *dataset, enum stn_split split, int64_t ant,
+static void expect_counts(const struct stn_dataset *dataset, enum stn_subset subset, int64_t ant,
                           int64_t bee)
 {
     int64_t counts[2];
     assert_int_equal(stn_dataset_info(dataset)->classes, 2);
-    assert_int_equal(stn_dataset_info(dataset)->count[split], ant + bee);
-    stn_dataset_class_counts(dataset, split, counts);
+    assert_int_equal(stn_dataset_info(dataset)->count[subset], ant + bee);
+    stn_dataset_class_counts(dataset, subset, counts);
     assert_int_equal(counts[0], ant);
     assert_int_equal(counts[1], bee);
 }
@@ -56,20 +56,20 @@ static void test_layouts(void **state)
     support_write_png(support_path("flat/bee/1.png"), 20, 20, 3, 1);
     support_write_png(support_path("flat/bee/2.png"), 20, 20, 3, 2);
     own = open_private("flat", open);
-    expect_counts(own, STN_SPLIT_TRAIN, 0, 2);
-    expect_counts(own, STN_SPLIT_VAL, 0, 0);
+    expect_counts(own, STN_SUBSET_TRAIN, 0, 2);
+    expect_counts(own, STN_SUBSET_VAL, 0, 0);
     stn_dataset_close(own);
 
     support_write_png(support_path("deep/train/ant/1.png"), 20, 20, 3, 1);
     own = open_private("deep", open);
-    expect_counts(own, STN_SPLIT_TRAIN, 1, 0);
-    expect_counts(own, STN_SPLIT_VAL, 0, 0);
+    expect_counts(own, STN_SUBSET_TRAIN, 1, 0);
+    expect_counts(own, STN_SUBSET_VAL, 0, 0);
     stn_dataset_close(own);
 
     support_write_png(support_path("deep/val/bee/1.png"), 20, 20, 3, 1);
     own = open_private("deep", open);
-    expect_counts(own, STN_SPLIT_TRAIN, 1, 0);
-    expect_counts(own, STN_SPLIT_VAL, 0, 1);
+    expect_counts(own, STN_SUBSET_TRAIN, 1, 0);
+    expect_counts(own, STN_SUBSET_VAL, 0, 1);
     stn_dataset_close(own);
     stn_dataset_close(open);
 }
@@ -84,7 +84,7 @@ static void test_a_class_may_be_called_train(void **state)
     assert_int_equal(stn_dataset_open(&options, &open), STN_OK);
     support_write_png(support_path("p/train/1.png"), 20, 20, 3, 1);
     own = open_private("p", open);
-    expect_counts(own, STN_SPLIT_TRAIN, 0, 1);
+    expect_counts(own, STN_SUBSET_TRAIN, 0, 1);
     stn_dataset_close(own);
     stn_dataset_close(open);
 }
@@ -116,11 +116,11 @@ static void expect_same_look(const struct stn_dataset *open, uint64_t sample,
     data_workspace_init(&workspace);
     assert_int_equal(info->channels, stn_dataset_info(open)->channels);
     assert_int_equal(info->image_size, SIZE);
-    assert_int_equal(data_sample_load(open, STN_SPLIT_TRAIN, sample, DATA_AUGMENT_FULL, 7,
+    assert_int_equal(data_sample_load(open, STN_SUBSET_TRAIN, sample, DATA_AUGMENT_FULL, 7,
                                       &workspace, a, &label[0]),
                      STN_OK);
     assert_int_equal(
-        data_sample_load(own, STN_SPLIT_TRAIN, 0, DATA_AUGMENT_FULL, 7, &workspace, b, &label[1]),
+        data_sample_load(own, STN_SUBSET_TRAIN, 0, DATA_AUGMENT_FULL, 7, &workspace, b, &label[1]),
         STN_OK);
     assert_int_equal(label[0], label[1]);
     assert_memory_equal(a, b, (size_t)info->channels * PIXELS * sizeof(float));
@@ -160,12 +160,12 @@ static void test_seen_as_public_digits(void **state)
     stn_dataset_close(open);
 }
 
-// ---- both in one batch --------------------------------------------------------------------------
+// ---- both in one batch -------------------------------------------------------------------------
 
 static struct data_loader_config mixed(struct stn_dataset *open, struct stn_dataset *own)
 {
     return (struct data_loader_config){
-        .split = STN_SPLIT_TRAIN,
+        .subset = STN_SUBSET_TRAIN,
         .sources = {{open, {.seed = 1, .count = 50, .shuffled = true}},
                     {own, {.seed = 2, .count = 20, .shuffled = true}}},
         .augment = DATA_AUGMENT_FULL,
@@ -203,7 +203,7 @@ static void test_a_batch_of_both_equals_its_parts(void **state)
             const struct data_source *from = &config.sources[source];
             struct data_draw draw = data_sampler_at(&from->sampler, 3, position[source]++);
             int32_t label;
-            assert_int_equal(data_sample_load(from->dataset, STN_SPLIT_TRAIN, draw.sample,
+            assert_int_equal(data_sample_load(from->dataset, STN_SUBSET_TRAIN, draw.sample,
                                               DATA_AUGMENT_FULL, draw.key, &workspace, image,
                                               &label),
                              STN_OK);

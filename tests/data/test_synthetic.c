@@ -16,13 +16,15 @@ static struct stn_dataset *open_with(int size, int classes, uint64_t seed, const
     return dataset;
 }
 
-static int32_t load(const struct stn_dataset *dataset, enum stn_split split, uint64_t i, float *out)
+static int32_t load(const struct stn_dataset *dataset, enum stn_subset subset, uint64_t i,
+                    float *out)
 {
     struct data_workspace workspace;
     int32_t label = -1;
     data_workspace_init(&workspace);
     assert_int_equal(
-        data_sample_load(dataset, split, i, DATA_AUGMENT_NONE, 0, &workspace, out, &label), STN_OK);
+        data_sample_load(dataset, subset, i, DATA_AUGMENT_NONE, 0, &workspace, out, &label),
+        STN_OK);
     data_workspace_fini(&workspace);
     return label;
 }
@@ -37,14 +39,14 @@ static void test_info(void **state)
     assert_int_equal(info->channels, 3);
     assert_int_equal(info->classes, 10);
     assert_string_equal(info->class_names[9], "9");
-    assert_int_equal(info->count[STN_SPLIT_TRAIN], 10000);
-    assert_int_equal(info->count[STN_SPLIT_VAL], 1000);
+    assert_int_equal(info->count[STN_SUBSET_TRAIN], 10000);
+    assert_int_equal(info->count[STN_SUBSET_VAL], 1000);
     stn_dataset_close(dataset);
 
     dataset = open_with(28, 57, 0, "synthetic:100");
     info = stn_dataset_info(dataset);
-    assert_int_equal(info->count[STN_SPLIT_TRAIN], 100);
-    assert_int_equal(info->count[STN_SPLIT_VAL], 57);
+    assert_int_equal(info->count[STN_SUBSET_TRAIN], 100);
+    assert_int_equal(info->count[STN_SUBSET_VAL], 57);
     stn_dataset_close(dataset);
 }
 
@@ -55,14 +57,14 @@ static void test_depends_on_seed_split_and_index_alone(void **state)
     float a[N], b[N];
     struct stn_dataset *one = open_with(28, 4, 1, "synthetic"),
                        *two = open_with(28, 4, 2, "synthetic");
-    load(one, STN_SPLIT_TRAIN, 8, a);
-    load(one, STN_SPLIT_TRAIN, 8, b);
+    load(one, STN_SUBSET_TRAIN, 8, a);
+    load(one, STN_SUBSET_TRAIN, 8, b);
     assert_memory_equal(a, b, sizeof(a));
-    load(one, STN_SPLIT_TRAIN, 12, b);
+    load(one, STN_SUBSET_TRAIN, 12, b);
     assert_memory_not_equal(a, b, sizeof(a));
-    load(one, STN_SPLIT_VAL, 8, b);
+    load(one, STN_SUBSET_VAL, 8, b);
     assert_memory_not_equal(a, b, sizeof(a));
-    load(two, STN_SPLIT_TRAIN, 8, b);
+    load(two, STN_SUBSET_TRAIN, 8, b);
     assert_memory_not_equal(a, b, sizeof(a));
     stn_dataset_close(one);
     stn_dataset_close(two);
@@ -80,7 +82,7 @@ static void test_normalised_and_balanced(void **state)
         double sum = 0, squares = 0;
         int counts[30] = {0};
         for (uint64_t i = 0; i < 60; i++) {
-            counts[load(dataset, STN_SPLIT_TRAIN, i, image)]++;
+            counts[load(dataset, STN_SUBSET_TRAIN, i, image)]++;
             for (size_t k = 0; k < n; k++) {
                 sum += image[k];
                 squares += image[k] * image[k];
@@ -106,7 +108,7 @@ static void test_colour_tells_classes_apart(void **state)
     struct stn_dataset *dataset = open_with(SIZE, 2, 5, "synthetic");
     int right = 0;
     for (uint64_t i = 0; i < 400; i++) {
-        int32_t label = load(dataset, STN_SPLIT_VAL, i, image);
+        int32_t label = load(dataset, STN_SUBSET_VAL, i, image);
         double red = 0, green = 0;
         for (int k = 0; k < PLANE; k++) {
             red += image[k];

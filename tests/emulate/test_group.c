@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where groups are made and what is written into them, in made-up trees; and the arithmetic of shares.
+// Where groups are made and what is written into them, in made-up trees; and the arithmetic of
+// shares.
 #include "emulate/group.h"
 
 #include <errno.h>
@@ -201,7 +202,8 @@ static void v2_groups_are_beside_our_own_where_it_may_not(void **state)
     put("proc/self/cgroup", "0::/user/shell.scope\n");
     put("sys/fs/cgroup/user/cgroup.procs", "");
     put("sys/fs/cgroup/user/shell.scope/cgroup.procs", "");
-    // A folder of that name cannot be written to: what the kernel says of a group that has processes.
+    // A folder of that name cannot be written to: what the kernel says of a group that has
+    // processes.
     at("sys/fs/cgroup/user/shell.scope/cgroup.subtree_control/x");
     emulate_group_make(root, &shares, &group);
     assert_int_equal(group.method, EMULATE_CGROUP_V2);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that interfere: they run when they should, as children of the node, and none is left behind.
+// Programs that interfere: they run when they should, as children of the node, and none is left
+// behind.
 #include "emulate/interfere.h"
 
 #include <errno.h>
@@ -169,7 +170,8 @@ static void a_missing_gzip_is_said(void **state)
     free(path);
 }
 
-// A node in a process of its own: says through the pipe when its load runs, then waits to be killed.
+// A node in a process of its own: says through the pipe when its load runs, then waits to be
+// killed.
 static void be_a_node(int ready)
 {
     struct emulate_interfere *interfere;

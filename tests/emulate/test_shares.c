@@ -40,7 +40,8 @@ static double seconds_of(clockid_t clock)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-// What a child says through its exit code. The pipe keeps nobody waiting for ever: it ends with the child.
+// What a child says through its exit code. The pipe keeps nobody waiting for ever: it ends with the
+// child.
 static int exit_code_of(pid_t pid)
 {
     int status;
@@ -246,7 +247,8 @@ static int pace_and_tell(void)
     }
     cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu;
     wall = seconds_of(CLOCK_MONOTONIC) - wall;
-    // However busy the machine is, it can only have got less. The calls of the last round are not paced yet.
+    // However busy the machine is, it can only have got less. The calls of the last round are not
+    // paced yet.
     return cpu <= share * wall + 0.001 ? 0 : 3;
 }
 

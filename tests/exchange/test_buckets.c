@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buckets get smaller towards the end; owners follow weights to within one bucket, and neighbours differ
-// where they can.
+// Buckets get smaller towards the end; owners follow weights to within one bucket, and neighbours
+// differ where they can.
 #include <math.h>
 
 #include "cmocka_all.h"

@@ -19,7 +19,8 @@ struct trial {
     float *result[NODES_MAX]; // [STEPS][ALL]
 };
 
-// Twenty bits of sign and fraction, within 2^20 of each other: their sums depend on the order in float.
+// Twenty bits of sign and fraction, within 2^20 of each other: their sums depend on the order in
+// float.
 static float value_of(int step, int micro_batch, size_t i)
 {
     uint32_t h = (uint32_t)(i * 2654435761U) ^ (uint32_t)(micro_batch * 40503 + step * 9973 + 17);

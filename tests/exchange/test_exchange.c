@@ -155,8 +155,8 @@ static void test_traffic(void **state)
     free(trial);
 }
 
-// Contributions and the result are rounded to 11 bits, relative to the largest of the bucket for what
-// is very small beside it.
+// Contributions and the result are rounded to 11 bits, relative to the largest of the bucket for
+// what is very small beside it.
 static void test_half(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary text as a cluster file, as --emulate and as --hosts: what is accepted must be sound, and survive being written
-// and read again.
+// Arbitrary text as a cluster file, as --emulate and as --hosts: what is accepted must be sound,
+// and survive being written and read again.
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>

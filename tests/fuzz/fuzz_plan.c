@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reader of plan files on arbitrary bytes: what it accepts can be written and read again, and says the
-// same.
+// The reader of plan files on arbitrary bytes: what it accepts can be written and read again, and
+// says the same.
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

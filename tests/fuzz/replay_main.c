@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Feeds a fuzz target from a folder, without libFuzzer: every file as it is, cut short, and with bits flipped, always
-// the same ones. What a target does wrong shows as a crash, best under a sanitizer.
+// Feeds a fuzz target from a folder, without libFuzzer: every file as it is, cut short, and with
+// bits flipped, always the same ones. What a target does wrong shows as a crash, best under a
+// sanitizer.
 #include <dirent.h>
 #include <limits.h>
 #include <stdbool.h>

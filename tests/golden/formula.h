@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values that make_golden.py gives weights, statistics, images and labels, and the fingerprints it
-// takes of results, once more in C. Every draw is a function of (seed, purpose, tensor name, index).
+// The values that make_golden.py gives weights, statistics, images and labels, and the fingerprints
+// it takes of results, once more in C. Every draw is a function of (seed, purpose, tensor name,
+// index).
 #ifndef GOLDEN_FORMULA_H
 #define GOLDEN_FORMULA_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole networks against PyTorch: for each file that make_golden.py wrote, the same weights, images and
-// labels go through Stannis; logits, loss, every gradient and every batch statistic must agree. The
-// files hold exact (float64) results, so the tolerance is for our own rounding alone.
+// Whole networks against PyTorch: for each file that make_golden.py wrote, the same weights, images
+// and labels go through Stannis; logits, loss, every gradient and every batch statistic must agree.
+// The files hold exact (float64) results, so the tolerance is for our own rounding alone.
 #include "cmocka_all.h"
 
 #include <dirent.h>

@@ -173,7 +173,8 @@ static void test_quiet_with_slow_noise(void **state)
     assert_in_range(replans, 0, SEEDS / 2);
 }
 
-// One node of three gets slower by itself, little by little; what could be won is 2.6 % of a step, then 5 %.
+// One node of three gets slower by itself, little by little; what could be won is 2.6 % of a step,
+// then 5 %.
 static void test_small_drift_is_let_be(void **state)
 {
     (void)state;
@@ -277,8 +278,8 @@ static void test_what_is_common_moves_nothing(void **state)
     }
 }
 
-// A node that rests most of the step has its quota full and its clock high: one micro-batch takes it
-// half as long as one of many does. Its load ends; it gets back what it can do, and never more.
+// A node that rests most of the step has its quota full and its clock high: one micro-batch takes
+// it half as long as one of many does. Its load ends; it gets back what it can do, and never more.
 static void test_rate_of_one_micro_batch_is_not_believed_for_many(void **state)
 {
     (void)state;

@@ -129,8 +129,8 @@ static void test_change_in_the_middle_of_a_step(void **state)
     }
 }
 
-// So much noise that the mixture and the step after it might be of one level: the latter is right. (It may
-// also be the level before the load, 1.0, which is known better.)
+// So much noise that the mixture and the step after it might be of one level: the latter is right.
+// (It may also be the level before the load, 1.0, which is known better.)
 static void test_mixture_hidden_by_noise(void **state)
 {
     (void)state;

@@ -16,7 +16,7 @@
 
 #include "base/random.h"
 
-// ---- cases --------------------------------------------------------------------------------------
+// ---- cases -------------------------------------------------------------------------------------
 
 // Where a case's descriptor keeps what all kinds have.
 struct view {
@@ -151,7 +151,7 @@ static void param_counts(const struct op_case *c, size_t counts[KERNEL_PARAMS_MA
     }
 }
 
-// ---- memory -------------------------------------------------------------------------------------
+// ---- memory ------------------------------------------------------------------------------------
 
 // Exactly this long, so that the address sanitizer sees the first float too many.
 static void *aligned_bytes(size_t bytes)
@@ -205,7 +205,7 @@ static void arrays_free(struct op_array *arrays, int count)
     memset(arrays, 0, (size_t)count * sizeof *arrays);
 }
 
-// ---- layouts ------------------------------------------------------------------------------------
+// ---- layouts -----------------------------------------------------------------------------------
 
 static size_t element_index(struct kernel_tensor t, int n, int c, int pixel)
 {
@@ -250,7 +250,7 @@ static struct op_array from_layout(const struct op_case *c, const char *name,
     return out;
 }
 
-// ---- data ---------------------------------------------------------------------------------------
+// ---- data --------------------------------------------------------------------------------------
 
 // Far enough apart that small changes do not move a maximum.
 static struct op_array array_spaced(uint64_t key, size_t count)
@@ -346,7 +346,7 @@ void op_data_fini(struct op_data *data)
     free(data->row_keys);
 }
 
-// ---- running ------------------------------------------------------------------------------------
+// ---- running -----------------------------------------------------------------------------------
 
 // Buffers of one run, in the layouts of the op, and how they are shared.
 struct run {
@@ -497,7 +497,7 @@ void op_run(struct kernel *kernel, const struct op_case *c, const struct op_data
     run_fini(&run);
 }
 
-// ---- results ------------------------------------------------------------------------------------
+// ---- results -----------------------------------------------------------------------------------
 
 void op_result_fini(struct op_result *result)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch norm → convolution → batch norm, in strips: a convolution that gathers for its neighbours gives
-// to the bit what separate gathering calls give, on one thread and on two.
-// cmocka.h needs these four first.
+// Batch norm → convolution → batch norm, in strips: a convolution that gathers for its neighbours
+// gives to the bit what separate gathering calls give, on one thread and on two. cmocka.h needs
+// these four first.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -125,7 +125,7 @@ static void chain_destroy(struct chain *chain)
     }
 }
 
-// ---- running ------------------------------------------------------------------------------------
+// ---- running -----------------------------------------------------------------------------------
 
 struct call {
     struct kernel_io io;
@@ -227,7 +227,7 @@ static void chain_run(const struct chain *chain, bool joined)
         norm_strip(chain, BEFORE, s, true);
 }
 
-// ---- comparing ----------------------------------------------------------------------------------
+// ---- comparing ---------------------------------------------------------------------------------
 
 static void same(const struct chain *a, const struct chain *b)
 {

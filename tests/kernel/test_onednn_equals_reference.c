@@ -57,7 +57,7 @@ static int teardown(void **state)
     return 0;
 }
 
-// ---- comparing ----------------------------------------------------------------------------------
+// ---- comparing ---------------------------------------------------------------------------------
 
 struct where {
     const struct op_case *c;
@@ -142,7 +142,7 @@ static void check(void **state, const struct op_case *c)
             skip();                                                                                \
     } while (0)
 
-// ---- convolution --------------------------------------------------------------------------------
+// ---- convolution -------------------------------------------------------------------------------
 
 static void check_convs(void **state, const struct kernel_conv *cases, size_t count)
 {
@@ -303,7 +303,7 @@ static void conv_grouped(void **state)
     CHECK_CONVS(state, cases);
 }
 
-// ---- the others ---------------------------------------------------------------------------------
+// ---- the others --------------------------------------------------------------------------------
 
 static const int CHANNELS[] = {1, 3, 5, 10, 12, 16, 17, 24, 30, 44, 58, 64};
 enum { CHANNELS_COUNT = sizeof CHANNELS / sizeof *CHANNELS };

@@ -62,7 +62,7 @@ static int teardown(void **state)
             skip();                                                                                \
     } while (0)
 
-// ---- comparing ----------------------------------------------------------------------------------
+// ---- comparing ---------------------------------------------------------------------------------
 
 static void close_enough(void *context, const char *name, int index, struct op_array got,
                          struct op_array expected)
@@ -107,7 +107,7 @@ static void check(const struct bench *bench, struct kernel_conv conv)
     }
 }
 
-// ---- tests --------------------------------------------------------------------------------------
+// ---- tests -------------------------------------------------------------------------------------
 
 static void all_small_sizes(void **state)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What mpirun says is kept from the screen, what nodes say passes unchanged, however the stream is cut into pieces.
+// What mpirun says is kept from the screen, what nodes say passes unchanged, however the stream is
+// cut into pieces.
 #include "launch/filter.h"
 
 #include <string.h>
@@ -62,7 +63,8 @@ static void what_nodes_say_passes(void **state)
     assert_unchanged("");
 }
 
-// A node's bytes are not kept waiting for others that may never come, unless they look like mpirun's.
+// A node's bytes are not kept waiting for others that may never come, unless they look like
+// mpirun's.
 static void what_nodes_say_passes_at_once(void **state)
 {
     (void)state;

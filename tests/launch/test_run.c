@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launching for real, with mpirun. This program plays all parts: the tests start it as a launcher ("launch"), which starts
-// it as nodes ("node"), and other hosts are this machine behind a script that pretends to be ssh. Whoever must wait for
-// something waits for a line or for the end of a process.
+// Launching for real, with mpirun. This program plays all parts: the tests start it as a launcher
+// ("launch"), which starts it as nodes ("node"), and other hosts are this machine behind a script
+// that pretends to be ssh. Whoever must wait for something waits for a line or for the end of a
+// process.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -23,7 +24,7 @@
 
 enum { TEXT_BYTES = 1 << 14, NODES = 3, WAIT_MS = 60000 };
 
-// ---- a node ---------------------------------------------------------------------------------------------
+// ---- a node ------------------------------------------------------------------------------------
 
 static void say(int fd, const char *text)
 {
@@ -87,7 +88,7 @@ static int be_node(const char *mode)
     return 0;
 }
 
-// ---- a launcher -----------------------------------------------------------------------------------------
+// ---- a launcher --------------------------------------------------------------------------------
 
 static int be_launcher(char **argv)
 {
@@ -109,7 +110,7 @@ static int be_launcher(char **argv)
     return status == STN_OK ? code : stn_status_exit_code(status);
 }
 
-// ---- the tests ------------------------------------------------------------------------------------------
+// ---- the tests ---------------------------------------------------------------------------------
 
 static char program[PATH_MAX], folder[] = "/tmp/stannis-launch-XXXXXX";
 static const char shares[] = "host=0.2,csd*2=0.1";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who ended first. Nodes are children of the test that do as they are told, one after the other; the witness looks only
-// when all is over.
+// Who ended first. Nodes are children of the test that do as they are told, one after the other;
+// the witness looks only when all is over.
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -32,7 +32,8 @@ static void be_node(int rank, int order, int ready)
     exit(code);
 }
 
-// All are known to the witness when this returns: each waits to be heard, so somebody has to hear it.
+// All are known to the witness when this returns: each waits to be heard, so somebody has to hear
+// it.
 static void start(struct launch_witness *witness, struct node nodes[NODES])
 {
     snprintf(name, sizeof(name), "test-%d", getpid());

@@ -71,8 +71,8 @@ void net_fixture_train(struct net_fixture *f, int first, int rows,
     free(keys);
 }
 
-// Gradients that vanish by symmetry (a scale before a batch norm) are rounding noise: below this they
-// count as zero. Others are of the order of 1 and more here.
+// Gradients that vanish by symmetry (a scale before a batch norm) are rounding noise: below this
+// they count as zero. Others are of the order of 1 and more here.
 static const double smallest_scale = 0.1;
 
 void assert_close(const float *a, const float *b, size_t count, double tolerance, const char *what)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Micro-batches side by side, one in each thread: each gives the very bits that it gives when all threads
-// share it.
+// Micro-batches side by side, one in each thread: each gives the very bits that it gives when all
+// threads share it.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -17,7 +17,8 @@ static struct nn_net_config config_of(const char *name, int size, int channels, 
                                   .label_smoothing = 0.1F};
 }
 
-// Without BatchNorm samples do not see each other: 12 at once, 3 × 4, or 5 + 5 + 2 give the same sums, dropout included.
+// Without BatchNorm samples do not see each other: 12 at once, 3 × 4, or 5 + 5 + 2 give the same
+// sums, dropout included.
 static void same_sums_however_cut(const char *name, int size)
 {
     struct nn_net_config whole = config_of(name, size, 3, 12), quarter = whole, five = whole;
@@ -121,8 +122,8 @@ static void test_padding_squeezenet(void **state)
     padding_rows_do_not_exist("squeezenet1_0", 64);
 }
 
-// Strips change the order of work, not its result: one sample at a time, and nothing kept that can be
-// made again, equals all samples at once.
+// Strips change the order of work, not its result: one sample at a time, and nothing kept that can
+// be made again, equals all samples at once.
 static void strips_do_not_matter(const char *name, int size)
 {
     struct nn_net_config whole = config_of(name, size, 3, 6), strips = whole;
@@ -153,8 +154,8 @@ static void test_strips(void **state)
     strips_do_not_matter("shufflenet_v2_x1_0", 40);
 }
 
-// However many lanes share out the strips, evenly or not, one of them with nothing to do: the sums are
-// those of one thread, and so is what evaluation says.
+// However many lanes share out the strips, evenly or not, one of them with nothing to do: the sums
+// are those of one thread, and so is what evaluation says.
 static void lanes_do_not_matter(const char *name, int size)
 {
     struct nn_net_config c = config_of(name, size, 3, 6);
@@ -197,8 +198,8 @@ static int first_concat(const struct nn_net *net)
     return n;
 }
 
-// Where samples go one by one, what a concat joins is written to its place at once, and gradients are
-// read there; where several go together it is copied.
+// Where samples go one by one, what a concat joins is written to its place at once, and gradients
+// are read there; where several go together it is copied.
 static void test_concat_in_place(void **state)
 {
     (void)state;
@@ -255,7 +256,8 @@ static void test_backends_agree(void **state)
     backends_agree("squeezenet1_1", 33, 3);
 }
 
-// A step that nobody finished leaves nothing to the next; asking for the sums twice changes nothing.
+// A step that nobody finished leaves nothing to the next; asking for the sums twice changes
+// nothing.
 static void test_begin_step_forgets(void **state)
 {
     (void)state;

@@ -21,7 +21,7 @@ static enum stn_status find(const struct plan_cluster *cluster,
     return plan_batch_find(cluster, options, nodes, heap, split, out);
 }
 
-// ---- the oracle ---------------------------------------------------------------------------------
+// ---- the oracle --------------------------------------------------------------------------------
 
 // Sets the floors of a batch; false: it cannot be planned.
 static bool raise_floors(struct random_cluster *c, const struct plan_batch_options *options,
@@ -105,7 +105,7 @@ static void test_smallest_that_is_efficient(void **state)
     }
 }
 
-// ---- examples -----------------------------------------------------------------------------------
+// ---- examples ----------------------------------------------------------------------------------
 
 static void test_one_node(void **state)
 {

@@ -51,7 +51,7 @@ static void rack_build(struct rack *rack, const struct plan_point host[], int ho
     };
 }
 
-// ---- Stannis, Table I ---------------------------------------------------------------------------
+// ---- Stannis, Table I --------------------------------------------------------------------------
 
 static const struct {
     const char *net;
@@ -113,8 +113,8 @@ static void test_margin(void **state)
     assert_int_equal(split_tight[0], 257); // 31.05 · 1.02 · 25/3.08
 }
 
-// With the batch of Algorithm 1, CSDs wait a sixth of every step. Balanced, nobody could do one more
-// image in the time that it waits.
+// With the batch of Algorithm 1, CSDs wait a sixth of every step. Balanced, nobody could do one
+// more image in the time that it waits.
 static void test_balanced_leaves_nobody_idle(void **state)
 {
     (void)state;
@@ -146,7 +146,7 @@ static void test_balanced_leaves_nobody_idle(void **state)
     }
 }
 
-// ---- HyperTune, §V ------------------------------------------------------------------------------
+// ---- HyperTune, §V -----------------------------------------------------------------------------
 
 static const struct plan_point xeon[] = {{60, 30.0}, {180, 33.4}, {300, 33.5}};
 static const struct plan_point laguna[] = {{5, 2.2}, {10, 2.6}, {15, 2.78}, {20, 2.8}};
@@ -164,8 +164,8 @@ static void test_most_influencing_device(void **state)
     assert_int_equal(split_by("hypertune", &rack.request, split), STN_OK);
     assert_int_equal(split[0], 180);
     assert_int_equal(split[3], 15);
-    // 60 is nearly as fast as 90; a CSD takes 2.27 s even for one image, so that 5 are free and the host has
-    // time for more.
+    // 60 is nearly as fast as 90; a CSD takes 2.27 s even for one image, so that 5 are free and the
+    // host has time for more.
     rack.nodes[0].cap = 90;
     assert_int_equal(split_by("hypertune", &rack.request, split), STN_OK);
     assert_memory_equal(split, ((int[]){68, 5, 5, 5}), 4 * sizeof(*split));
@@ -174,8 +174,8 @@ static void test_most_influencing_device(void **state)
     assert_memory_equal(split, ((int[]){180, 180, 180}), 3 * sizeof(*split));
 }
 
-// Speed alone does not make influence: with many CSDs the host keeps to their time, with few they to
-// the host's.
+// Speed alone does not make influence: with many CSDs the host keeps to their time, with few they
+// to the host's.
 static void test_count_makes_influence(void **state)
 {
     (void)state;
@@ -190,8 +190,8 @@ static void test_count_makes_influence(void **state)
     assert_true(split[0] == 300 && split[3] == 25);
 }
 
-// Micro-batches are coarse: one of the slowest node takes as long as several of the fastest, whose best batch
-// is one.
+// Micro-batches are coarse: one of the slowest node takes as long as several of the fastest, whose
+// best batch is one.
 static void test_coarse_micro_batches(void **state)
 {
     (void)state;
@@ -234,7 +234,7 @@ static void test_equation_one(void **state)
     assert_int_equal(plan_policy_data(split, 25, 16, 915 * 16 + 1, data), 2);
 }
 
-// ---- all of them --------------------------------------------------------------------------------
+// ---- all of them -------------------------------------------------------------------------------
 
 static void test_uniform(void **state)
 {

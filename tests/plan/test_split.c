@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The split against trying everything, and at sizes where nothing can be tried by the condition that
-// an optimum must keep; then what cannot be planned, and what a split promises.
+// The split against trying everything, and at sizes where nothing can be tried by the condition
+// that an optimum must keep; then what cannot be planned, and what a split promises.
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -163,7 +163,7 @@ static void test_nodes_too_slow_to_help(void **state)
     assert_true(found > CASES / 50);
 }
 
-// ---- large --------------------------------------------------------------------------------------
+// ---- large -------------------------------------------------------------------------------------
 
 enum { MANY = 10000 };
 
@@ -233,7 +233,7 @@ static void test_speeds_many_orders_apart(void **state)
     }
 }
 
-// ---- refused ------------------------------------------------------------------------------------
+// ---- refused -----------------------------------------------------------------------------------
 
 static void refuse(struct plan_node nodes[], int count, int micro_batches, const char *expected)
 {
@@ -274,7 +274,7 @@ static void test_what_cannot_be_planned_is_refused(void **state)
     refuse(nodes, 2, 8, "no node may compute");
 }
 
-// ---- outlook ------------------------------------------------------------------------------------
+// ---- outlook -----------------------------------------------------------------------------------
 
 static void test_a_host_and_three_csds(void **state)
 {

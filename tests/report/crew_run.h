@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A made-up cluster that tells an observer what a real one would: four nodes, of which one slows down and recovers.
+// A made-up cluster that tells an observer what a real one would: four nodes, of which one slows
+// down and recovers.
 #ifndef TESTS_REPORT_CREW_RUN_H
 #define TESTS_REPORT_CREW_RUN_H
 

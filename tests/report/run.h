@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A made-up training that tells an observer what a real one would: two epochs of ten steps, a tenth of a second each.
+// A made-up training that tells an observer what a real one would: two epochs of ten steps, a tenth
+// of a second each.
 #ifndef TESTS_REPORT_RUN_H
 #define TESTS_REPORT_RUN_H
 

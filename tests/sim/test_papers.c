@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The papers' experiments on virtual nodes: what they predict is near what was reported, or there is a
-// reason; and nothing is made to match: whatever goes in moves what comes out.
+// The papers' experiments on virtual nodes: what they predict is near what was reported, or there
+// is a reason; and nothing is made to match: whatever goes in moves what comes out.
 #include <math.h>
 #include <string.h>
 
@@ -48,7 +48,7 @@ static void assert_near(const struct sim_paper_row *row, double paper, double to
     assert_true(fabs(sim_paper_error(row)) <= tolerance);
 }
 
-// ---- reproduces ---------------------------------------------------------------------------------
+// ---- reproduces --------------------------------------------------------------------------------
 
 static void check_report(const struct sim_paper_report *report)
 {
@@ -143,7 +143,7 @@ static void figures_start_with_the_host_alone(void **state)
     }
 }
 
-// ---- ours against theirs ------------------------------------------------------------------------
+// ---- ours against theirs -----------------------------------------------------------------------
 
 static void ours_is_ahead(void **state)
 {
@@ -168,7 +168,7 @@ static void ours_is_ahead(void **state)
     assert_true(loaded >= 88.0);
 }
 
-// ---- nothing is made to match -------------------------------------------------------------------
+// ---- nothing is made to match ------------------------------------------------------------------
 
 // How many predictions are another than as printed, by more than a hundredth.
 static int moved(const struct sim_paper_inputs *inputs)

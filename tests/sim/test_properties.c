@@ -115,7 +115,7 @@ static void scene_at_random(struct scene *scene, uint64_t seed)
     }
 }
 
-// ---- in every step ------------------------------------------------------------------------------
+// ---- in every step -----------------------------------------------------------------------------
 
 static void hash_add(struct scene *scene, const void *bytes, size_t size)
 {
@@ -170,7 +170,7 @@ static void check_step(void *context, const struct sim_step *step)
     hash_add(scene, &step->then, sizeof(step->then));
 }
 
-// ---- in the end ---------------------------------------------------------------------------------
+// ---- in the end --------------------------------------------------------------------------------
 
 static void check_sums(const struct scene *scene, const struct sim_result *result)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host would do with so many CSDs, and the energy of a run, against figures worked out by hand.
+// What a host would do with so many CSDs, and the energy of a run, against figures worked out by
+// hand.
 #include <math.h>
 #include <string.h>
 
@@ -48,7 +49,7 @@ static struct sim_sizing_config config_of(int least, int most)
                                       .knee = 0.05};
 }
 
-// ---- energy -------------------------------------------------------------------------------------
+// ---- energy ------------------------------------------------------------------------------------
 
 static void energy_is_busy_idle_and_base(void **state)
 {
@@ -68,7 +69,7 @@ static void energy_is_busy_idle_and_base(void **state)
     assert_close(spins.joules, 500 + 600 + 40, 1e-9);
 }
 
-// ---- sizing -------------------------------------------------------------------------------------
+// ---- sizing ------------------------------------------------------------------------------------
 
 static void without_exchange_speeds_add_up(void **state)
 {

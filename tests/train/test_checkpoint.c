@@ -182,7 +182,7 @@ static void class_names_must_be_utf8(void **state)
     free(list);
 }
 
-// ---- with a network -----------------------------------------------------------------------------
+// ---- with a network ----------------------------------------------------------------------------
 
 struct fixture {
     struct kernel *kernel;

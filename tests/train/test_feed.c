@@ -38,7 +38,7 @@ static void feed_open(struct cluster *c, int rank)
 {
     int own = c->counts[1 + rank] > 0 ? private_counts[rank] : 0;
     const struct train_feed_config config = {
-        .loader = {.split = STN_SPLIT_TRAIN,
+        .loader = {.subset = STN_SUBSET_TRAIN,
                    .sources = {{c->open, {.seed = SEED, .count = PUBLIC, .shuffled = true}},
                                {own ? c->own[rank] : NULL,
                                 {.seed = SEED + 1, .count = (uint64_t)own, .shuffled = true}}},
@@ -248,8 +248,8 @@ static void test_splits_take_turns(void **state)
     run_epochs(&c, false);
     cluster_close(&c);
 
-    // Who computes what is the same after a resumption: 6 steps an epoch, so epoch 1 begins with the
-    // first split again, and its third step has it too.
+    // Who computes what is the same after a resumption: 6 steps an epoch, so epoch 1 begins with
+    // the first split again, and its third step has it too.
     cluster_open(&c, 0, 2);
     for (int first = 0; first < 2; first++) {
         train_feed_seek(&c.feeds[0], 1, first * BATCH, 2);
@@ -299,7 +299,7 @@ static void test_one_node_reads_straight_through(void **state)
     enum { COUNT = 103, STEP = 32, G = 12 };
     struct stn_dataset *dataset = dataset_open(COUNT, 1);
     const struct train_feed_config config = {
-        .loader = {.split = STN_SPLIT_TRAIN,
+        .loader = {.subset = STN_SUBSET_TRAIN,
                    .sources = {{dataset, {.seed = SEED, .count = COUNT, .shuffled = true}}},
                    .micro_batch = G,
                    .threads = 2},

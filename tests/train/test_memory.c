@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of a network when memory is scarce: first micro-batches go one at a time, then it is refused.
+// What becomes of a network when memory is scarce: first micro-batches go one at a time, then it is
+// refused.
 #include <string.h>
 
 #include "capture.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which micro-batches are tried when the fastest is to be found; which one wins is the machine's affair.
+// Which micro-batches are tried when the fastest is to be found; which one wins is the machine's
+// affair.
 #include <math.h>
 #include <string.h>
 
@@ -83,8 +84,9 @@ static void test_bench_uses_it(void **state)
     assert_int_equal(result.micro_batch, result.trials.at[result.trials.best].micro_batch);
 }
 
-// A server and three devices, a quarter of its speed each, and batches of 128. In two of 64 only the server
-// computes; in 16 of 8, that cost everybody a tenth, it computes ten, and devices two each.
+// A server and three devices, a quarter of its speed each, and batches of 128. In two of 64 only
+// the server computes; in 16 of 8, that cost everybody a tenth, it computes ten, and devices two
+// each.
 static void test_fine_enough_for_all_nodes(void **state)
 {
     (void)state;

@@ -32,7 +32,7 @@ static int remove_scratch(void **state)
     return 0;
 }
 
-// ---- made-up time -------------------------------------------------------------------------------
+// ---- made-up time ------------------------------------------------------------------------------
 
 // Node 1 is `slowdown` times slower from one step to before another.
 struct load {
@@ -61,7 +61,7 @@ static void measure(void *context, int node, struct hypertune_report *report)
     }
 }
 
-// ---- what is heard ------------------------------------------------------------------------------
+// ---- what is heard -----------------------------------------------------------------------------
 
 enum { NODES = 3, HEARD_MAX = 64, SAMPLES = 313, STEPS_OF_EPOCH = 20 };
 
@@ -163,7 +163,7 @@ static void run_alone(struct stn_train_config config)
     assert_int_equal(status, STN_OK);
 }
 
-// ---- balanced -----------------------------------------------------------------------------------
+// ---- balanced ----------------------------------------------------------------------------------
 
 static void moved_work_is_the_same_training(void **state)
 {
@@ -294,7 +294,7 @@ static void broken_reports_move_nothing(void **state)
     assert_int_equal(heard.images, 626);
 }
 
-// ---- while a step runs --------------------------------------------------------------------------
+// ---- while a step runs -------------------------------------------------------------------------
 
 // Who is late changes from step to step, always by the same pattern.
 static double pace(void *context, int node, double seconds)
@@ -444,7 +444,7 @@ static void a_node_that_fails_after_it_traded_ends_all(void **state)
     assert_all_fail(&config, "--audit");
 }
 
-// ---- those that only watch ----------------------------------------------------------------------
+// ---- those that only watch ---------------------------------------------------------------------
 
 static void others_are_told_and_move_nothing(void **state)
 {
@@ -468,7 +468,7 @@ static void others_are_told_and_move_nothing(void **state)
     }
 }
 
-// ---- the paper's --------------------------------------------------------------------------------
+// ---- the paper's -------------------------------------------------------------------------------
 
 // Five flags in a row after step 7, so step 11 ends the epoch: 313 − 11·16 samples are lost.
 static void the_papers_way_ends_the_epoch(void **state)

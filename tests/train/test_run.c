@@ -112,13 +112,13 @@ static void evaluation_agrees(void **state)
     struct stn_train_result trained;
     assert_int_equal(stn_train_run(&config, &observer, &trained), STN_OK);
     struct stn_eval_config eval = {
-        .checkpoint = in(scratch, "last.safetensors"), .split = STN_SPLIT_VAL, .threads = 1};
+        .checkpoint = in(scratch, "last.safetensors"), .subset = STN_SUBSET_VAL, .threads = 1};
     struct stn_eval_result result;
     assert_int_equal(stn_eval_run(&eval, &observer, &result), STN_OK);
     assert_int_equal(result.images, heard.eval_total);
     assert_true(result.accuracy == heard.epoch.val_accuracy);
     assert_true(fabs(result.loss - heard.epoch.val_loss) < 1e-5);
-    eval.split = STN_SPLIT_TRAIN;
+    eval.subset = STN_SUBSET_TRAIN;
     eval.micro_batch = 7;
     assert_int_equal(stn_eval_run(&eval, NULL, &result), STN_OK);
     assert_int_equal(result.images, 200);
@@ -218,7 +218,7 @@ static void a_damaged_checkpoint_stops_everything(void **state)
     file_store(last, b.data, b.size);
     config.resume = last;
     assert_int_equal(stn_train_run(&config, NULL, &result), STN_ERR_CORRUPT);
-    struct stn_eval_config eval = {.checkpoint = last, .split = STN_SPLIT_VAL};
+    struct stn_eval_config eval = {.checkpoint = last, .subset = STN_SUBSET_VAL};
     struct stn_eval_result evaluated;
     assert_int_equal(stn_eval_run(&eval, NULL, &evaluated), STN_ERR_CORRUPT);
     struct stn_predictor *predictor;

@@ -55,8 +55,8 @@ static void trade_steps(struct comm *comm, void *context)
     seen->status[rank] = status;
 }
 
-// When the first is late it gives what it may, and the second takes no more than its cap; when the fourth is, which
-// gives nothing, nothing would get better.
+// When the first is late it gives what it may, and the second takes no more than its cap; when the
+// fourth is, which gives nothing, nothing would get better.
 static void test_all_hear_the_same(void **state)
 {
     (void)state;

@@ -242,7 +242,8 @@ static void the_exchange_is_part_of_the_model(void **state)
     assert_string_not_equal(nodes[2].own.doubt, "");
 }
 
-// All take as long, but in every step another one is late: no step is as short as a node's usual one.
+// All take as long, but in every step another one is late: no step is as short as a node's usual
+// one.
 static void who_is_late_is_part_of_the_model(void **state)
 {
     (void)state;
@@ -285,7 +286,8 @@ static void anybody_can_stop(void **state)
     }
 }
 
-// Only who asks for more than the machine has takes turns, and all of them are then slower together.
+// Only who asks for more than the machine has takes turns, and all of them are then slower
+// together.
 static void crowded_nodes_take_turns(void **state)
 {
     (void)state;

@@ -11,7 +11,7 @@
 
 struct eval_options {
     struct stn_eval_config config;
-    int split;
+    int subset;
     bool json;
 };
 
@@ -21,7 +21,7 @@ static const struct base_option options[] = {
     ROW("checkpoint", TEXT, config.checkpoint, "FILE", "a checkpoint of stannis train", NO_LIMITS),
     ROW("data", TEXT, config.data, "SPEC",
         "what to evaluate on; by default what it was trained with", NO_LIMITS),
-    ROW("split", CHOICE, split, NULL, "which part of the data", 0, 0, report_split_names),
+    ROW("split", CHOICE, subset, NULL, "which part of the data", 0, 0, report_subset_names),
     ROW("micro-batch", INT, config.micro_batch, "N",
         "images computed at once; by default the network's", 1, 4096, NULL),
     ROW("threads", INT, config.threads, "N",
@@ -48,7 +48,7 @@ static enum stn_status print_result(const struct eval_options *o, const struct s
     if (o->json) {
         return verb_print_json(json_pack("{s:o, s:s, s:I, s:I, s:o, s:o, s:f}", "checkpoint",
                                          report_json_text(o->config.checkpoint), "split",
-                                         report_split_names[o->split], "images",
+                                         report_subset_names[o->subset], "images",
                                          (json_int_t)r->images, "skipped", (json_int_t)r->skipped,
                                          "loss", report_json_real(r->loss), "accuracy",
                                          report_json_real(r->accuracy), "seconds", r->seconds));
@@ -81,14 +81,14 @@ static enum stn_status evaluate(const struct eval_options *o)
 
 static enum stn_status run(int argc, char **argv)
 {
-    struct eval_options o = {.split = STN_SPLIT_VAL};
+    struct eval_options o = {.subset = STN_SUBSET_VAL};
     struct base_option_result result;
     bool done;
     enum stn_status status = verb_parse(&command, argc, argv, &o, &result, &done);
     if (status != STN_OK || done) {
         return status;
     }
-    o.config.split = (enum stn_split)o.split;
+    o.config.subset = (enum stn_subset)o.subset;
     status = verb_require(&command, "checkpoint", o.config.checkpoint, "run/best.safetensors");
     return status == STN_OK ? evaluate(&o) : status;
 }

@@ -51,7 +51,7 @@ static const struct base_command command = {
     "  stannis plan --host xeon-4108 --csd laguna --count 36 --net mobilenet_v2 --batch 720 --json",
     options};
 
-// ---- what is asked ------------------------------------------------------------------------------
+// ---- what is asked -----------------------------------------------------------------------------
 
 static bool parse_number(const char *text, int *out)
 {
@@ -144,7 +144,7 @@ static enum stn_status check(const struct plan_options *o, struct sim_sizing_con
     return status;
 }
 
-// ---- what is shown ------------------------------------------------------------------------------
+// ---- what is shown -----------------------------------------------------------------------------
 
 struct number {
     char text[24];

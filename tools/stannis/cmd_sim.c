@@ -120,7 +120,7 @@ static const struct base_command command = {
     "  stannis sim --paper hypertune",
     options};
 
-// ---- the scene ----------------------------------------------------------------------------------
+// ---- the scene ---------------------------------------------------------------------------------
 
 static enum stn_status add_shares(const struct sim_options *o,
                                   const struct sim_scene_config *config, struct sim_scene *scene)
@@ -161,7 +161,7 @@ static enum stn_status load_devices(const struct sim_options *o, struct sim_devi
     return status;
 }
 
-// ---- the run ------------------------------------------------------------------------------------
+// ---- the run -----------------------------------------------------------------------------------
 
 static double cpu_s(void)
 {
@@ -254,7 +254,7 @@ static enum stn_status simulate(const struct sim_options *o, const struct sim_sc
     return status;
 }
 
-// ---- the verb -----------------------------------------------------------------------------------
+// ---- the verb ----------------------------------------------------------------------------------
 
 static enum stn_status check(const struct sim_options *o)
 {

@@ -233,7 +233,7 @@ static const struct base_command command = {
     "  stannis train --net lenet --data synthetic:1000 --steps 20 --progress json --out /tmp/try",
     options};
 
-// ---- checking ------------------------------------------------------------------------------------
+// ---- checking ----------------------------------------------------------------------------------
 
 // A checkpoint knows its network and its data.
 static enum stn_status check_subject(const struct stn_train_config *config)
@@ -266,7 +266,7 @@ static enum stn_status check_options(struct train_options *o, struct places *pla
     return status;
 }
 
-// ---- the end --------------------------------------------------------------------------------------------
+// ---- the end -----------------------------------------------------------------------------------
 
 static enum stn_status write_reports(const struct watch *w, const struct train_options *o,
                                      enum stn_status ended, const struct stn_train_result *result)

@@ -19,8 +19,8 @@ struct nodes_options {
 bool nodes_wanted(const struct nodes_options *options);
 // The cluster they name.
 STN_MUST_CHECK enum stn_status nodes_read(const struct nodes_options *options, struct cluster *out);
-// The same as the text that stn_train_config wants, to be freed; NULL if none was given. Only node 0
-// needs it; it tells the others.
+// The same as the text that stn_train_config wants, to be freed; NULL if none was given. Only node
+// 0 needs it; it tells the others.
 STN_MUST_CHECK enum stn_status nodes_text(const struct nodes_options *options, char **out);
 // Whether --interfere is well said, before any node is started. NULL is fine.
 STN_MUST_CHECK enum stn_status nodes_check_interfere(const char *text);

@@ -40,7 +40,7 @@ static const char *note_of(const struct sim_paper_row *row)
     return fine ? NULL : row->why;
 }
 
-// ---- the table ----------------------------------------------------------------------------------
+// ---- the table ---------------------------------------------------------------------------------
 
 // Explanations in the order they come; returns the number of this one, from 1.
 static int explain(const char *explanations[EXPLANATIONS_MAX], int *count, const char *why)
@@ -101,7 +101,7 @@ static void print_table(const struct sim_paper_report *report)
     }
 }
 
-// ---- JSON ---------------------------------------------------------------------------------------
+// ---- JSON --------------------------------------------------------------------------------------
 
 static json_t *describe_row(const struct sim_paper_row *row)
 {
@@ -137,7 +137,7 @@ static json_t *describe(const struct sim_paper_report *report)
                      report->figure, "curves", curves, "version", STN_VERSION);
 }
 
-// ---- files --------------------------------------------------------------------------------------
+// ---- files -------------------------------------------------------------------------------------
 
 static enum stn_status draw(const struct sim_paper_report *report, const char *path)
 {
@@ -193,7 +193,7 @@ static enum stn_status write_json(const struct sim_paper_report *report, const c
     return status;
 }
 
-// ---- the run ------------------------------------------------------------------------------------
+// ---- the run -----------------------------------------------------------------------------------
 
 static enum stn_status find_paper(const char *name, const struct paper **out)
 {

@@ -16,9 +16,9 @@ struct places {
 // DIR/FILE into path[size].
 STN_MUST_CHECK enum stn_status places_join(const char *dir, const char *file, char *path,
                                            size_t size);
-// "--resume last" becomes a path. A resumed run goes on in the folder of its checkpoint, unless --out
-// says another than `out_default` (the same pointer). A folder that holds another training is refused
-// unless it may be overwritten.
+// "--resume last" becomes a path. A resumed run goes on in the folder of its checkpoint, unless
+// --out says another than `out_default` (the same pointer). A folder that holds another training is
+// refused unless it may be overwritten.
 STN_MUST_CHECK enum stn_status places_settle(struct stn_train_config *config,
                                              const char *out_default, bool overwrite,
                                              struct places *places);

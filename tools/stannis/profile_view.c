@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- tables -------------------------------------------------------------------------------------
+// ---- tables ------------------------------------------------------------------------------------
 
 enum { KINDS_MAX = 64 };
 
@@ -114,7 +114,7 @@ void profile_print(const struct stn_profile *profile, FILE *out)
                  "least, from wherever: above the memory's speed it came from the cache.\n");
 }
 
-// ---- timeline -----------------------------------------------------------------------------------
+// ---- timeline ----------------------------------------------------------------------------------
 
 // Names are ours (layers, ops): nothing in them needs escaping.
 static void write_events(const struct stn_profile *profile, FILE *out)

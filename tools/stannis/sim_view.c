@@ -13,7 +13,7 @@
 // Real seconds: before anything is shown, and between two lines on a terminal and elsewhere.
 static const double patience_s = 1.0, redraw_s = 0.1, line_s = 10.0;
 
-// ---- progress -----------------------------------------------------------------------------------
+// ---- progress ----------------------------------------------------------------------------------
 
 struct sim_view_progress sim_view_progress_start(void)
 {
@@ -71,7 +71,7 @@ void sim_view_progress_end(struct sim_view_progress *progress)
     }
 }
 
-// ---- table --------------------------------------------------------------------------------------
+// ---- table -------------------------------------------------------------------------------------
 
 // Nodes in a row that are alike: name.0 … name.n.
 struct group {
@@ -262,7 +262,7 @@ void sim_view_print(const struct sim_view *view)
     }
 }
 
-// ---- JSON ---------------------------------------------------------------------------------------
+// ---- JSON --------------------------------------------------------------------------------------
 
 static json_t *describe_nodes(const struct sim_view *view)
 {

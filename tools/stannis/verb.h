@@ -20,7 +20,8 @@ struct verb {
 extern const struct verb verb_train, verb_eval, verb_predict, verb_tune, verb_bench, verb_models,
     verb_emulate, verb_plan, verb_sim;
 
-// Rows of a verb's table of options; a verb says `#define ROW(...) VERB_ROW(struct its_options, __VA_ARGS__)`.
+// Rows of a verb's table of options; a verb says `#define ROW(...) VERB_ROW(struct its_options,
+// __VA_ARGS__)`.
 #define VERB_ROW(type, name, kind, field, value, help, ...)                                        \
     {                                                                                              \
         name, BASE_OPTION_##kind, offsetof(type, field), value, help, __VA_ARGS__                  \
@@ -43,7 +44,8 @@ STN_MUST_CHECK enum stn_status verb_require(const struct base_command *command, 
                                             const char *value, const char *example);
 // Refuses a network that does not exist and names those that do.
 STN_MUST_CHECK enum stn_status verb_check_net(const char *net);
-// Prints an object as one line on stdout, and drops the reference. NULL, what jansson gives when it cannot make one, fails.
+// Prints an object as one line on stdout, and drops the reference. NULL, what jansson gives when it
+// cannot make one, fails.
 STN_MUST_CHECK enum stn_status verb_print_json(json_t *object);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch normalisation with residual and activation. Gathering measures every piece (some pixels of one
-// channel block of one sample) for itself and merges the pieces of a sample; settling merges the
-// samples and finds what running needs: an affine map for each channel. Both keep to the order, so the
-// result does not depend on who gathered what, nor on the length of strips.
+// Batch normalisation with residual and activation. Gathering measures every piece (some pixels of
+// one channel block of one sample) for itself and merges the pieces of a sample; settling merges
+// the samples and finds what running needs: an affine map for each channel. Both keep to the order,
+// so the result does not depend on who gathered what, nor on the length of strips.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +103,7 @@ static void run(const struct onednn_gather *p, chunk_call *call)
     }
 }
 
-// ---- forward ------------------------------------------------------------------------------------
+// ---- forward -----------------------------------------------------------------------------------
 
 static void measure_moments(const struct onednn_gather *p, int n, int b, int piece)
 {
@@ -221,7 +221,7 @@ static enum stn_status batchnorm_forward(struct kernel_op *op, const struct kern
     return STN_OK;
 }
 
-// ---- backward -----------------------------------------------------------------------------------
+// ---- backward ----------------------------------------------------------------------------------
 
 // Without a residual the mask follows from x, which is read anyway; with one, y is the one thing to
 // read that tells it.
@@ -348,7 +348,7 @@ static enum stn_status batchnorm_backward(struct kernel_op *op, const struct ker
     return STN_OK;
 }
 
-// ---- life -----------------------------------------------------------------------------------------------
+// ---- life --------------------------------------------------------------------------------------
 
 static void batchnorm_destroy(struct kernel_op *op)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an op gathers for the batch norm next to it: each piece of the strip is measured as soon as it
-// is made, while it is in the cache. What comes out is what a gathering call of its own would
+// How an op gathers for the batch norm next to it: each piece of the strip is measured as soon as
+// it is made, while it is in the cache. What comes out is what a gathering call of its own would
 // give, to the bit, whoever measures which piece when.
 //
 //     begin → { measure × pieces on any thread → barrier → finish by the whole team }
@@ -14,8 +14,8 @@ struct onednn_gather;
 typedef void onednn_piece_call(const struct onednn_gather *g, int n, int block, int piece);
 typedef void onednn_block_call(const struct onednn_gather *g, int n, int block);
 
-// One call of a batch norm: views of io->saved, shared by all strips (arrays are [padded channels]),
-// and of io->scratch.
+// One call of a batch norm: views of io->saved, shared by all strips (arrays are [padded
+// channels]), and of io->scratch.
 struct onednn_gather {
     const struct batchnorm *bn;
     const struct kernel_io *io;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that only move channels: concat, shuffle, slice and change of layout. Each is a map "destination
-// channel → tensor and channel of the source", and backward is the inverse map; one routine walks
-// either. Destination blocks that are a whole block of the source are copied, all others are
-// gathered lane by lane.
+// Ops that only move channels: concat, shuffle, slice and change of layout. Each is a map
+// "destination channel → tensor and channel of the source", and backward is the inverse map; one
+// routine walks either. Destination blocks that are a whole block of the source are copied, all
+// others are gathered lane by lane.
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution by oneDNN. Feature maps keep the layout they come in; weights are packed by prepare
 // into what the library likes, once for each direction that wants another packing; the weight
-// gradient is summed up packed and goes to the plain one when it is collected. Bias and activation ride on the forward pass; backward
-// masks dy and sums the bias gradient in one sweep of its own.
+// gradient is summed up packed and goes to the plain one when it is collected. Bias and activation
+// ride on the forward pass; backward masks dy and sums the bias gradient in one sweep of its own.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Depthwise 3×3, 5×5 and 7×7 convolution with our own kernels. Both gradients of a plane are computed
-// while it is in the cache, and an input gradient that is to be added needs no extra pass. Weight
-// gradients are summed in the order of the samples: the result does not depend on the number of
-// threads. Other depthwise convolutions are oneDNN's (conv.c).
+// Depthwise 3×3, 5×5 and 7×7 convolution with our own kernels. Both gradients of a plane are
+// computed while it is in the cache, and an input gradient that is to be added needs no extra pass.
+// Weight gradients are summed in the order of the samples: the result does not depend on the number
+// of threads. Other depthwise convolutions are oneDNN's (conv.c).
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static void depthwise_prepare(struct kernel_op *op, int lane, const float *const
     }
 }
 
-// ---- planes -------------------------------------------------------------------------------------
+// ---- planes ------------------------------------------------------------------------------------
 
 // What the calls of one thread share; the partial sums of all planes lie behind the rooms.
 struct scratch {
@@ -172,7 +172,7 @@ static void collect_bias(const struct depthwise *dw, const struct kernel_io *io,
     }
 }
 
-// ---- the op -------------------------------------------------------------------------------------
+// ---- the op ------------------------------------------------------------------------------------
 
 // A plane is measured while it is in the cache.
 static void measure_plane(const struct onednn_gather *gather, int i, int blocks)

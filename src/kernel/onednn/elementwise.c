@@ -6,7 +6,7 @@
 #include "kernel/dropout_rule.h"
 #include "kernel/onednn/engine.h"
 
-// ---- y = act(x), y = act(a + b) -----------------------------------------------------------------
+// ---- y = act(x), y = act(a + b) ----------------------------------------------------------------
 
 struct pointwise {
     struct kernel_op op;
@@ -110,7 +110,7 @@ enum stn_status onednn_add_create(void *engine, const struct kernel_add *d, stru
     return pointwise_create(kernel_activation_suffix("add", d->activation), settings, d->x, out);
 }
 
-// ---- dropout ------------------------------------------------------------------------------------
+// ---- dropout -----------------------------------------------------------------------------------
 
 // Forward draws and keeps one byte an element for backward: drawing costs more than reading it.
 struct dropout {

@@ -24,9 +24,9 @@ dnnl_format_tag_t onednn_tag(enum kernel_layout layout);
 STN_MUST_CHECK enum stn_status onednn_tensor_desc(struct kernel_tensor t, dnnl_memory_desc_t *out);
 
 // A primitive and, for each lane, one memory object for each of its arguments. The objects live as
-// long as the task; only the addresses in them change, and only when they differ from the last run's:
-// giving oneDNN an address of a padded tensor makes it clear the padding, and with a static memory
-// plan that happens once.
+// long as the task; only the addresses in them change, and only when they differ from the last
+// run's: giving oneDNN an address of a padded tensor makes it clear the padding, and with a static
+// memory plan that happens once.
 enum { ONEDNN_TASK_ARGS_MAX = 6 };
 
 struct onednn_binding {
@@ -72,7 +72,7 @@ static inline size_t onednn_align(size_t bytes)
     return (bytes + 63) & ~(size_t)63;
 }
 
-// ---- feature maps in pieces ---------------------------------------------------------------------
+// ---- feature maps in pieces --------------------------------------------------------------------
 
 // A tensor seen as n × blocks chunks of [pixels][block] floats.
 struct onednn_chunks {
@@ -87,8 +87,8 @@ static inline size_t onednn_chunk_at(const struct onednn_chunks *c, int n, int b
     return ((size_t)n * (size_t)c->blocks + (size_t)block) * c->floats;
 }
 
-// A sample's pixels in pieces that stay in the cache while several ops look at them: the unit of work
-// where the order of sums must not depend on who does what. Large maps have an even number.
+// A sample's pixels in pieces that stay in the cache while several ops look at them: the unit of
+// work where the order of sums must not depend on who does what. Large maps have an even number.
 struct onednn_piece {
     size_t first, count; // pixels
 };
@@ -110,7 +110,7 @@ static inline void onednn_mask_sum(const struct simd_kernels *simd, float *dy, c
     }
 }
 
-// ---- makers, one file each ----------------------------------------------------------------------
+// ---- makers, one file each ---------------------------------------------------------------------
 
 enum stn_status onednn_conv_create(void *engine, const struct kernel_conv *,
                                    struct kernel_op **out);

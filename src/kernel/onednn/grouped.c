@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // 1×1 convolution in groups, with the products of simd/product.c. A group's channels need not begin
 // where a block does: a block of outputs that belongs to two groups reads the inputs of both, with
-// zeros among its packed weights. Otherwise as pointwise.c: pixels are shared out among threads, and
-// for the weight gradient its elements, so that it does not depend on the number of threads.
+// zeros among its packed weights. Otherwise as pointwise.c: pixels are shared out among threads,
+// and for the weight gradient its elements, so that it does not depend on the number of threads.
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +12,9 @@
 #include "kernel/onednn/grouped.h"
 #include "kernel/onednn/parts.h"
 
-// The weights of a run for this many channels stay in the first-level cache while a panel goes by, as
-// in pointwise.c. All runs read the panel: it takes 160 KB of the second-level cache, and the fewer
-// channels a group has, the longer it may be and the fewer times weights are read.
+// The weights of a run for this many channels stay in the first-level cache while a panel goes by,
+// as in pointwise.c. All runs read the panel: it takes 160 KB of the second-level cache, and the
+// fewer channels a group has, the longer it may be and the fewer times weights are read.
 enum { CHANNELS_AT_ONCE = 192, PANEL_FLOATS = 40960 };
 
 static int smaller(int a, int b)
@@ -41,7 +41,7 @@ bool onednn_grouped_fits(const struct onednn_engine *engine, const struct kernel
     return fits;
 }
 
-// ---- bands --------------------------------------------------------------------------------------
+// ---- bands -------------------------------------------------------------------------------------
 
 // Groups that the channels of a block belong to.
 static int first_group(const struct onednn_chunks *c, int group, int block)
@@ -119,8 +119,8 @@ static float *place_weights(struct grouped_side *side, float *at)
     return at;
 }
 
-// Part of a run's packed weights [in_channels][lanes]: what one group gives it. Weight (out o, in i)
-// of the group is at plain[o·out_stride + i·in_stride].
+// Part of a run's packed weights [in_channels][lanes]: what one group gives it. Weight (out o, in
+// i) of the group is at plain[o·out_stride + i·in_stride].
 static void pack_run(const struct grouped_side *side, const struct grouped_band *band,
                      struct run run, int group, const float *plain, size_t out_stride,
                      size_t in_stride)
@@ -171,7 +171,7 @@ static void grouped_prepare(struct kernel_op *op, int lane, const float *const *
     }
 }
 
-// ---- product ------------------------------------------------------------------------------------
+// ---- product -----------------------------------------------------------------------------------
 
 struct product {
     const struct simd_kernels *simd;
@@ -266,7 +266,7 @@ static void multiply(const struct product *p)
     }
 }
 
-// ---- running ------------------------------------------------------------------------------------
+// ---- running -----------------------------------------------------------------------------------
 
 // `gather`: for the batch norm behind, or NULL.
 static enum stn_status forward(const struct grouped *gr, const struct kernel_io *io,
@@ -343,7 +343,7 @@ static enum stn_status grouped_backward_gathered(struct kernel_op *op, const str
     return backward((struct grouped *)op, io, &gather);
 }
 
-// ---- life ---------------------------------------------------------------------------------------
+// ---- life --------------------------------------------------------------------------------------
 
 static void grouped_destroy(struct kernel_op *op)
 {

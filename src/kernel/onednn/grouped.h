@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a grouped 1×1 convolution holds, for the files that run it (grouped.c) and compute its weight
-// gradient (grouped_gradient.c).
+// What a grouped 1×1 convolution holds, for the files that run it (grouped.c) and compute its
+// weight gradient (grouped_gradient.c).
 #ifndef ONEDNN_GROUPED_H
 #define ONEDNN_GROUPED_H
 
 #include "kernel/onednn/engine.h"
 
-// Neighbouring blocks of outputs that read the same inputs. Its weights are packed in runs of at most
-// SIMD_PRODUCT_BLOCKS blocks, each [in_channels][blocks of the run][block].
+// Neighbouring blocks of outputs that read the same inputs. Its weights are packed in runs of at
+// most SIMD_PRODUCT_BLOCKS blocks, each [in_channels][blocks of the run][block].
 struct grouped_band {
     int out_block, out_blocks;
     int in_block, in_channels; // from the first channel of in_block on
@@ -33,8 +33,8 @@ struct grouped {
     size_t page_bytes;
 };
 
-// This thread's share of dw += the gradient over the first `rows` samples; called by the whole team.
-// Elements are shared out, so that the sums do not depend on the number of threads.
+// This thread's share of dw += the gradient over the first `rows` samples; called by the whole
+// team. Elements are shared out, so that the sums do not depend on the number of threads.
 void onednn_grouped_outer(const struct grouped *grouped, const float *x, const float *dy, int rows,
                           float *dw);
 

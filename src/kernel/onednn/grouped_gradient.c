@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weight gradient of grouped 1×1 convolutions: for each group an outer product over pixels, added to
-// the plain sums straight from registers.
+// Weight gradient of grouped 1×1 convolutions: for each group an outer product over pixels, added
+// to the plain sums straight from registers.
 #include <omp.h>
 
 #include "kernel/onednn/grouped.h"
@@ -35,8 +35,8 @@ struct tile {
     int column, column_end; // inputs, in at most SIMD_PRODUCT_BLOCKS blocks
 };
 
-// Where a tile begins within a block, the lanes before it belong to another group: what they give is
-// dropped.
+// Where a tile begins within a block, the lanes before it belong to another group: what they give
+// is dropped.
 static void outer_beside(const struct simd_kernels *simd, struct simd_outer call, int skipped)
 {
     enum { WIDTH = SIMD_PRODUCT_BLOCKS * SIMD_BLOCK_MAX };

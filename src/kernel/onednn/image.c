@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The weight gradient of a convolution over a plain image, where oneDNN has only its reference code
-// (one input channel). Every sample and block of output channels gives its own partial sums, which are
-// added in the order of the samples: the result does not depend on the number of threads.
+// (one input channel). Every sample and block of output channels gives its own partial sums, which
+// are added in the order of the samples: the result does not depend on the number of threads.
 #include "kernel/onednn/engine.h"
 
 struct image {

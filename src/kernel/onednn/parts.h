@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cutting a count (channels, pixels) into as few parts of at most `most` as there can be, equal give or
-// take one. Pure.
+// Cutting a count (channels, pixels) into as few parts of at most `most` as there can be, equal
+// give or take one. Pure.
 #ifndef KERNEL_ONEDNN_PARTS_H
 #define KERNEL_ONEDNN_PARTS_H
 

@@ -2,8 +2,8 @@
 // 1×1 convolution with our own kernels. Output and input gradient are one product of a feature map
 // with packed weights, which differ only in the packing; their pixels are shared out among threads.
 // The weight gradient is an outer product over pixels and is added to the plain sums straight from
-// registers; its elements are shared out, so it does not depend on the number of threads. A stride is a
-// copy of the pixels that count, which the rest sees as a map of its own.
+// registers; its elements are shared out, so it does not depend on the number of threads. A stride
+// is a copy of the pixels that count, which the rest sees as a map of its own.
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +14,8 @@
 #include "kernel/onednn/parts.h"
 
 // Cache arithmetic: a group's weights for this many channels (18 KB) stay in the first-level cache
-// while a panel of pixels goes by, and so do an outer panel's three planes of x. Of the last, 192 was
-// timed too, on MobileNetV2's shapes on Zen 3, and was 3 % slower.
+// while a panel of pixels goes by, and so do an outer panel's three planes of x. Of the last, 192
+// was timed too, on MobileNetV2's shapes on Zen 3, and was 3 % slower.
 enum { CHANNELS_AT_ONCE = 192, PANEL_PIXELS = 160, OUTER_PIXELS = 224 };
 
 // One direction: `out` is what is written.
@@ -52,7 +52,7 @@ bool onednn_pointwise_fits(const struct onednn_engine *engine, const struct kern
     return fits;
 }
 
-// ---- weights ------------------------------------------------------------------------------------
+// ---- weights -----------------------------------------------------------------------------------
 
 // Packs one group. Weight (out o, in i) is at plain[o·out_stride + i·in_stride].
 static void pack_group(const struct side *side, int group, const float *plain, size_t out_stride,
@@ -92,7 +92,7 @@ static void pointwise_prepare(struct kernel_op *op, int lane, const float *const
     }
 }
 
-// ---- product ------------------------------------------------------------------------------------
+// ---- product -----------------------------------------------------------------------------------
 
 struct product {
     const struct simd_kernels *simd;
@@ -173,7 +173,7 @@ static void multiply(const struct product *p)
     }
 }
 
-// ---- weight gradient ----------------------------------------------------------------------------
+// ---- weight gradient ---------------------------------------------------------------------------
 
 struct outer {
     const struct pointwise *pw;
@@ -237,7 +237,7 @@ static void outer(struct outer o, int rows)
     }
 }
 
-// ---- stride -------------------------------------------------------------------------------------
+// ---- stride ------------------------------------------------------------------------------------
 
 static bool is_strided(const struct pointwise *pw)
 {
@@ -290,7 +290,7 @@ static const float *thin_input(const struct pointwise *pw, const struct kernel_i
     return thin;
 }
 
-// ---- running ------------------------------------------------------------------------------------
+// ---- running -----------------------------------------------------------------------------------
 
 // `gather`: for the batch norm behind, or NULL.
 static enum stn_status forward(const struct pointwise *pw, const struct kernel_io *io,
@@ -396,7 +396,7 @@ static enum stn_status pointwise_backward_gathered(struct kernel_op *op, const s
     return backward((struct pointwise *)op, io, &gather);
 }
 
-// ---- life ---------------------------------------------------------------------------------------
+// ---- life --------------------------------------------------------------------------------------
 
 static void pointwise_destroy(struct kernel_op *op)
 {

@@ -5,7 +5,7 @@
 
 #include "kernel/onednn/engine.h"
 
-// ---- windows ------------------------------------------------------------------------------------
+// ---- windows -----------------------------------------------------------------------------------
 
 enum { TAPS_MAX = UINT8_MAX + 1 };
 
@@ -107,7 +107,7 @@ enum stn_status onednn_pool_create(void *engine, const struct kernel_pool *d,
     return STN_OK;
 }
 
-// ---- the whole plane ----------------------------------------------------------------------------
+// ---- the whole plane ---------------------------------------------------------------------------
 
 struct global_pool {
     struct kernel_op op;

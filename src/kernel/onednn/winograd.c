@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 3×3 convolutions of stride 1 as an op: two sweeps and a gradient of winograd.h, and where they are
-// faster than oneDNN's direct kernels.
+// 3×3 convolutions of stride 1 as an op: two sweeps and a gradient of winograd.h, and where they
+// are faster than oneDNN's direct kernels.
 #include <stdlib.h>
 #include <string.h>
 

@@ -49,8 +49,8 @@ struct winograd_finish {
 void winograd_sweep_init(struct winograd_sweep *s, struct kernel_tensor in,
                          struct kernel_tensor out, const int pad[2], int threads);
 size_t winograd_sweep_scratch_bytes(const struct winograd_sweep *s);
-// Packs the weights that lead to output block b. plain: oihw, or iohw where `turned`: then the kernel
-// is taken the other way round too.
+// Packs the weights that lead to output block b. plain: oihw, or iohw where `turned`: then the
+// kernel is taken the other way round too.
 void winograd_sweep_pack(const struct winograd_sweep *s, const float *plain, bool turned, int b);
 void winograd_sweep_run(const struct winograd_sweep *s, const float *in,
                         struct winograd_finish finish, float *scratch, float *out);
@@ -73,7 +73,7 @@ size_t winograd_gradient_scratch_bytes(const struct winograd_gradient *g);
 void winograd_gradient_run(const struct winograd_gradient *g, const float *x, const float *dy,
                            int samples, float *scratch, float *plain);
 
-// ---- shared -------------------------------------------------------------------------------------
+// ---- shared ------------------------------------------------------------------------------------
 
 static inline int winograd_at_most(int value, int most)
 {

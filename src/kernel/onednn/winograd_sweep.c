@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Winograd's forward pass, which is also the one from dy to dx. Each thread takes its tiles in blocks
-// whose positions stay in its cache: it transforms all channels of a block of tiles, multiplies them
-// with the weights of a group of outputs, transforms the group back, and goes on with the next group.
-// Weights lie in the order in which they are read.
+// Winograd's forward pass, which is also the one from dy to dx. Each thread takes its tiles in
+// blocks whose positions stay in its cache: it transforms all channels of a block of tiles,
+// multiplies them with the weights of a group of outputs, transforms the group back, and goes on
+// with the next group. Weights lie in the order in which they are read.
 #include <omp.h>
 
 #include "kernel/onednn/winograd.h"
@@ -18,7 +18,7 @@ enum {
     NEAR_FLOATS = 1 << 20,
 };
 
-// ---- weights ------------------------------------------------------------------------------------
+// ---- weights -----------------------------------------------------------------------------------
 
 // Of one position, to one block of outputs.
 static size_t column_floats(const struct winograd_sweep *s)
@@ -72,7 +72,7 @@ void winograd_sweep_pack(const struct winograd_sweep *s, const float *plain, boo
     }
 }
 
-// ---- running ------------------------------------------------------------------------------------
+// ---- running -----------------------------------------------------------------------------------
 
 static void cut(const struct winograd_sweep *s, const float *in, struct simd_tile_range tiles,
                 float *to)
@@ -138,7 +138,7 @@ void winograd_sweep_run(const struct winograd_sweep *s, const float *in,
     }
 }
 
-// ---- planning -----------------------------------------------------------------------------------
+// ---- planning ----------------------------------------------------------------------------------
 
 static struct winograd_maps maps_of(struct kernel_tensor t, struct kernel_shape out, int pad_top,
                                     int pad_left)

@@ -16,7 +16,7 @@ struct channel {
     double g, g_xhat;            // backward: Σg and Σg·x̂ of the strips gathered so far
 };
 
-// ---- forward ------------------------------------------------------------------------------------
+// ---- forward -----------------------------------------------------------------------------------
 
 // One strip's mean and squared deviations of channel c, merged into those of the strips before it.
 static void measure(const struct batchnorm *b, const struct kernel_io *io, int c, struct channel *m)

@@ -58,7 +58,7 @@ static double *thread_plane(const struct conv *c, const struct kernel_io *io)
     return (double *)io->scratch + (size_t)omp_get_thread_num() * c->plane_doubles;
 }
 
-// ---- forward: y[oh][ow] += Σ w[kh][kw]·x[ih][iw] ------------------------------------------------
+// ---- forward: y[oh][ow] += Σ w[kh][kw]·x[ih][iw] -----------------------------------------------
 
 static void plane_forward(const struct conv *c, const float *w, const float *x, double *y)
 {
@@ -99,7 +99,7 @@ static enum stn_status forward(struct kernel_op *op, const struct kernel_io *io)
     return STN_OK;
 }
 
-// ---- backward to x: dx[ih][iw] += Σ w[kh][kw]·dy[oh][ow] ----------------------------------------
+// ---- backward to x: dx[ih][iw] += Σ w[kh][kw]·dy[oh][ow] ---------------------------------------
 
 static void plane_backward(const struct conv *c, const float *w, const float *dy, double *dx)
 {
@@ -137,7 +137,7 @@ static void backward_data(const struct conv *c, const struct kernel_io *io)
     }
 }
 
-// ---- backward to w: dw[kh][kw] += Σ x[ih][iw]·dy[oh][ow] ----------------------------------------
+// ---- backward to w: dw[kh][kw] += Σ x[ih][iw]·dy[oh][ow] ---------------------------------------
 
 static double tap_product(const struct conv *c, const struct tap *t, const float *x,
                           const float *dy)

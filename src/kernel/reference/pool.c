@@ -41,7 +41,7 @@ static int box_count(const struct pool *p, const struct box *b)
     return (b->h[1] - b->h[0]) * (b->w[1] - b->w[0]);
 }
 
-// ---- average ------------------------------------------------------------------------------------
+// ---- average -----------------------------------------------------------------------------------
 
 static void average_forward(const struct pool *p, const float *x, float *y)
 {
@@ -72,7 +72,7 @@ static void average_backward(const struct pool *p, const float *dy, float *dx)
     }
 }
 
-// ---- max: forward leaves the index of each winner in its input plane ----------------------------
+// ---- max: forward leaves the index of each winner in its input plane ---------------------------
 
 // The first of equals in scan order; a NaN wins, and stays.
 static int32_t box_argmax(const struct pool *p, const struct box *b, const float *x)
@@ -106,7 +106,7 @@ static void max_backward(const struct pool *p, const float *dy, const int32_t *w
         dx[winner[o]] += dy[o];
 }
 
-// ---- all planes ---------------------------------------------------------------------------------
+// ---- all planes --------------------------------------------------------------------------------
 
 static enum stn_status forward(struct kernel_op *op, const struct kernel_io *io)
 {

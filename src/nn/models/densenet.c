@@ -17,7 +17,8 @@ static nn_value bn_relu(struct nn_graph *g, const char *name, nn_value x)
     return nn_batchnorm(g, name, x, KERNEL_RELU);
 }
 
-// What all layers before have found, and beside it what this one finds: BN, ReLU, 1×1, BN, ReLU, 3×3.
+// What all layers before have found, and beside it what this one finds: BN, ReLU, 1×1, BN, ReLU,
+// 3×3.
 static nn_value dense_layer(struct nn_graph *g, const char *name, nn_value before)
 {
     nn_value x = bn_relu(g, nn_name(g, "%s.norm1", name), before);

@@ -17,7 +17,7 @@ static struct map map_of(struct nn_graph *g, nn_value x)
     return (struct map){x, nn_activate(g, x, KERNEL_RELU)};
 }
 
-// ---- operations ---------------------------------------------------------------------------------
+// ---- operations --------------------------------------------------------------------------------
 
 // Depthwise, then pointwise.
 static nn_value separable(struct nn_graph *g, const char *name, nn_value x, int out, int kernel,
@@ -54,7 +54,7 @@ static nn_value sum(struct nn_graph *g, nn_value a, nn_value b)
     return nn_add(g, a, b, KERNEL_LINEAR);
 }
 
-// ---- what a cell begins with --------------------------------------------------------------------
+// ---- what a cell begins with -------------------------------------------------------------------
 
 static struct map squeeze(struct nn_graph *g, const char *cell, const char *name, struct map map,
                           int out)
@@ -85,7 +85,7 @@ static struct map fit_previous(struct nn_graph *g, const char *cell, struct map 
                   : squeeze(g, cell, "previous", previous, width);
 }
 
-// ---- cells --------------------------------------------------------------------------------------
+// ---- cells -------------------------------------------------------------------------------------
 
 static struct map normal_cell(struct nn_graph *g, const char *cell, struct map previous,
                               struct map current, int width)
@@ -127,7 +127,7 @@ static struct map reduction_cell(struct nn_graph *g, const char *cell, struct ma
     return reduce(g, cell, p, squeeze(g, cell, "current", current, width), width);
 }
 
-// ---- the network --------------------------------------------------------------------------------
+// ---- the network -------------------------------------------------------------------------------
 
 static nn_value build(struct nn_graph *g, nn_value x, int classes)
 {

@@ -18,8 +18,8 @@ static struct nn_conv grouped(int out, int groups)
     return conv;
 }
 
-// Grouped 1×1 to a quarter of the channels, shuffle, depthwise 3×3, grouped 1×1. The input is added;
-// in the first unit of a stage, which halves the map, it is averaged and put beside instead.
+// Grouped 1×1 to a quarter of the channels, shuffle, depthwise 3×3, grouped 1×1. The input is
+// added; in the first unit of a stage, which halves the map, it is averaged and put beside instead.
 static nn_value unit(struct nn_graph *g, const char *name, nn_value input, int out, int stride,
                      int first_groups)
 {

@@ -134,7 +134,7 @@ void SIMD_NAME(depthwise)(const struct simd_plane *g, const float *x, const floa
     }
 }
 
-// ---- input gradient -----------------------------------------------------------------------------
+// ---- input gradient ----------------------------------------------------------------------------
 
 // Stride 1: the convolution of dy with the same weights, padded the other way round.
 SIMD_INLINE void unfilter_dense(const struct simd_plane *g, const float *dy, const vec *w, bool add,
@@ -249,7 +249,7 @@ void SIMD_NAME(depthwise_data)(const struct simd_plane *g, const float *dy, cons
     }
 }
 
-// ---- weight gradient ----------------------------------------------------------------------------
+// ---- weight gradient ---------------------------------------------------------------------------
 
 // What a row of dy adds to the weight gradient.
 struct correlation {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Depthwise 5×5 and 7×7 convolution of one plane of a channel block, forward and backward. Where
-// windows reach over the left or right border, rows are first copied between zeros, so that no inner
-// loop knows of borders; what lies above and below the plane is left out row by row. A tile of
-// neighbouring outputs stays in registers while all rows of taps pass over it.
+// windows reach over the left or right border, rows are first copied between zeros, so that no
+// inner loop knows of borders; what lies above and below the plane is left out row by row. A tile
+// of neighbouring outputs stays in registers while all rows of taps pass over it.
 #include "kernel/onednn/simd/vector.h"
 
 enum {
@@ -28,9 +28,10 @@ enum {
 
 #define SPELL_OUT _Pragma("GCC unroll 32")
 
-// ---- segments -----------------------------------------------------------------------------------
+// ---- segments ----------------------------------------------------------------------------------
 
-// How a row of results meets the rows of a plane: result i sees `size` columns from i·step − left on.
+// How a row of results meets the rows of a plane: result i sees `size` columns from i·step − left
+// on.
 struct walk {
     int results, tile, step, size, left;
     int height, width; // of the plane
@@ -57,8 +58,8 @@ static struct walk walk_x(const struct simd_plane *g)
                          .width = g->w};
 }
 
-// With stride 2, dx is made in pairs of columns (counted with the padding); the first that is not all
-// padding, and how many there are.
+// With stride 2, dx is made in pairs of columns (counted with the padding); the first that is not
+// all padding, and how many there are.
 static int first_pair(const struct simd_plane *g)
 {
     return g->window.pad_before[1] / 2;
@@ -93,8 +94,8 @@ static int framed_pitch(const struct walk *w, int results)
     return ((results + w->tile - 1) / w->tile * w->tile - 1) * w->step + w->size;
 }
 
-// Wide planes are read where they are, but for a few results at their borders. Narrow ones are faster
-// in one piece; the limit is from timing both on Zen 3. Returns how many segments there are.
+// Wide planes are read where they are, but for a few results at their borders. Narrow ones are
+// faster in one piece; the limit is from timing both on Zen 3. Returns how many segments there are.
 static int cut(const struct walk *w, struct segment *out)
 {
     int first = w->left > 0 ? w->tile : 0, inside = (w->width + w->left - w->size) / w->step + 1;
@@ -162,7 +163,7 @@ size_t SIMD_NAME(depthwise_wide_room)(const struct simd_plane *g)
     return for_x > for_dy ? for_x : for_dy;
 }
 
-// ---- what a row of results is made from ---------------------------------------------------------
+// ---- what a row of results is made from --------------------------------------------------------
 
 // Rows of a segment, each with the row of taps that meets it.
 struct sources {
@@ -224,7 +225,7 @@ SIMD_INLINE void make_row(int k, int stride, const struct sources *s, int width,
     }
 }
 
-// ---- forward ------------------------------------------------------------------------------------
+// ---- forward -----------------------------------------------------------------------------------
 
 SIMD_INLINE void filter(int k, int stride, const struct simd_plane *g,
                         const struct segment *segment, const float *weights, vec start, float *y)
@@ -254,7 +255,7 @@ void SIMD_NAME(depthwise_wide)(const struct simd_plane *g, const float *x, const
     }
 }
 
-// ---- input gradient -----------------------------------------------------------------------------
+// ---- input gradient ----------------------------------------------------------------------------
 
 // Sums of PAIRS pairs of columns: even ones meet the even taps, odd ones the others. Taps are in
 // reverse.
@@ -335,7 +336,7 @@ void SIMD_NAME(depthwise_wide_data)(const struct simd_plane *g, const float *dy,
     }
 }
 
-// ---- weight gradient ----------------------------------------------------------------------------
+// ---- weight gradient ---------------------------------------------------------------------------
 
 // Sums are kept twice where registers suffice: chains of additions of half the length.
 enum { WAYS_MAX = 2 };

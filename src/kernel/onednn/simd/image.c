@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weight gradient of the first convolution, whose input is a plain image of few channels: one sample,
-// one block of output channels. Each pixel of the image meets a whole block of dy.
+// Weight gradient of the first convolution, whose input is a plain image of few channels: one
+// sample, one block of output channels. Each pixel of the image meets a whole block of dy.
 #include "kernel/onednn/simd/vector.h"
 
 enum { TAPS_AT_ONCE = 6 }; // sums that stay in registers beside dy and the pixel

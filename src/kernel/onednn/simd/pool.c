@@ -19,8 +19,8 @@ SIMD_INLINE int larger(int a, int b)
     return a > b ? a : b;
 }
 
-// The first row (d = 0) or column (d = 1) of window `o`; it may lie outside. Adaptive windows differ in
-// size and all lie inside.
+// The first row (d = 0) or column (d = 1) of window `o`; it may lie outside. Adaptive windows
+// differ in size and all lie inside.
 SIMD_INLINE int window_begin(const struct simd_plane *g, int d, int o)
 {
     const struct kernel_window *w = &g->window;
@@ -71,7 +71,7 @@ SIMD_INLINE ptrdiff_t tap_at(const struct simd_plane *g, int ky, int kx)
     return ((ptrdiff_t)ky * g->w + kx) * SIMD_BLOCK;
 }
 
-// ---- maximum ------------------------------------------------------------------------------------
+// ---- maximum -----------------------------------------------------------------------------------
 
 // The first of equals wins. `x` is the window's tap (0, 0).
 SIMD_INLINE void max_pixel(int width, const struct simd_plane *g, struct span rows,
@@ -217,7 +217,7 @@ void SIMD_NAME(max_pool_gradient)(const struct simd_plane *g, const float *dy, c
     clear_rows(g, add, cleared, g->h, dx);
 }
 
-// ---- average ------------------------------------------------------------------------------------
+// ---- average -----------------------------------------------------------------------------------
 
 // One over the number of taps that count.
 SIMD_INLINE float share_of(const struct simd_plane *g, struct span rows, struct span columns)
@@ -264,8 +264,8 @@ SIMD_INLINE struct average_run average_run_of(const struct simd_plane *g, int oy
     };
 }
 
-// Calls `function` with the numbers of rows and columns as constants. Where there is no such loop, the
-// run becomes empty and all windows are left to the edge.
+// Calls `function` with the numbers of rows and columns as constants. Where there is no such loop,
+// the run becomes empty and all windows are left to the edge.
 #define BY_TAPS(run, function, ...)                                                                \
     do {                                                                                           \
         if ((run)->columns == 3 && (run)->rows == 3) {                                             \

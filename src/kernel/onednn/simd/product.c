@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products for 1×1 convolutions. A tile of pixels × blocks of outputs has its sums in registers: 12
-// of 16 with AVX2, 24 of 32 with AVX-512. For each channel it loads a few vectors of weights and one
-// number a pixel, fewer loads than multiply-adds. What a call reads again and again (the weights
-// here, the planes of x in `outer`) is the caller's to keep small enough for the first-level cache.
+// of 16 with AVX2, 24 of 32 with AVX-512. For each channel it loads a few vectors of weights and
+// one number a pixel, fewer loads than multiply-adds. What a call reads again and again (the
+// weights here, the planes of x in `outer`) is the caller's to keep small enough for the
+// first-level cache.
 #include "kernel/onednn/simd/vector.h"
 
 #define SUMS (SIMD_BLOCK == 16 ? 24 : 12)
 
-// ---- product ------------------------------------------------------------------------------------
+// ---- product -----------------------------------------------------------------------------------
 
 enum { TILE_PIXELS_MAX = 12 };
 
@@ -137,7 +138,7 @@ void SIMD_NAME(product)(const struct simd_product *g, size_t pixels)
     }
 }
 
-// ---- outer product ------------------------------------------------------------------------------
+// ---- outer product -----------------------------------------------------------------------------
 
 // One pixel's part of a tile of rows × blocks.
 SIMD_INLINE void outer_pixel(int rows, int blocks, const struct simd_outer *g, const float *x,

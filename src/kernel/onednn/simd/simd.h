@@ -40,8 +40,8 @@ struct simd_plane {
 enum { SIMD_TILE_IN = 6, SIMD_TILE_OUT = 4, SIMD_TILE_TAPS = 3, SIMD_TILE_POSITIONS = 36 };
 
 // Tiles over the planes [h][w][block] of one channel block, sample by sample and row by row,
-// down × across in a plane; the first one begins `pad` rows and columns before the plane. A tile may
-// reach beyond: there is zero, or nothing is written.
+// down × across in a plane; the first one begins `pad` rows and columns before the plane. A tile
+// may reach beyond: there is zero, or nothing is written.
 struct simd_tiling {
     int h, w, down, across, pad[2];
     size_t sample_step; // floats from one plane to the next
@@ -179,8 +179,8 @@ struct simd_kernels {
     void (*winograd_put)(const struct simd_tiling *tiling, const float *from, size_t step,
                          struct simd_tile_range range, const float *bias,
                          enum kernel_activation activation, bool add, float *y);
-    // taps are [count][3][3][block], count ≤ SIMD_WEIGH_MAX; `to` is aligned to a block and not read
-    // soon.
+    // taps are [count][3][3][block], count ≤ SIMD_WEIGH_MAX; `to` is aligned to a block and not
+    // read soon.
     void (*winograd_weigh)(const float *taps, int count, float *to, size_t step);
     // taps are [3][3][block].
     void (*winograd_weigh_gradient)(const float *from, size_t step, float *taps);

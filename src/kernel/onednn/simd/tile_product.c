@@ -3,7 +3,7 @@
 // rows. Sums stay in registers for a whole run of the inner loop.
 #include "kernel/onednn/simd/vector.h"
 
-// ---- over channels ------------------------------------------------------------------------------
+// ---- over channels -----------------------------------------------------------------------------
 
 enum {
     ROWS = 6,    // 6 × 2 sums, 2 vectors of the right matrix and one of the left: 15 registers
@@ -88,7 +88,7 @@ void SIMD_NAME(tile_product)(const struct simd_tile_product *p)
     }
 }
 
-// ---- over rows ----------------------------------------------------------------------------------
+// ---- over rows ---------------------------------------------------------------------------------
 
 enum { CHANNELS = SIMD_BLOCK < 4 ? SIMD_BLOCK : 4, WIDTH = 3 }; // 4 × 3 sums, 3 + 1 vectors
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Winograd's transforms F(4×4, 3×3) of one plane of a channel block. A tile of 4×4 outputs comes from
-// 6×6 inputs; transformed, both are 36 positions that no longer mix, and the weights 36 factors.
-// The lines below evaluate a polynomial at 0, ±√½, ±√2 and ∞, or go back; a tile is done line by line
-// in both directions. docs/decisions/0013 says why these points.
+// Winograd's transforms F(4×4, 3×3) of one plane of a channel block. A tile of 4×4 outputs comes
+// from 6×6 inputs; transformed, both are 36 positions that no longer mix, and the weights 36
+// factors. The lines below evaluate a polynomial at 0, ±√½, ±√2 and ∞, or go back; a tile is done
+// line by line in both directions. docs/decisions/0013 says why these points.
 #ifdef __AVX__
 #include <immintrin.h>
 #endif
@@ -13,9 +13,9 @@ enum { IN = SIMD_TILE_IN, OUT = SIMD_TILE_OUT, TAPS = SIMD_TILE_TAPS };
 
 static const float ROOT_HALF = 0.70710678118654752f, ROOT_TWO = 1.41421356237309505f;
 
-// ---- lines --------------------------------------------------------------------------------------
-// Positions 1 and 2 of inputs, and 3 and 4 of output gradients, are half of what the textbook has: so
-// each is one multiply-add. The weights make up for it.
+// ---- lines -------------------------------------------------------------------------------------
+// Positions 1 and 2 of inputs, and 3 and 4 of output gradients, are half of what the textbook has:
+// so each is one multiply-add. The weights make up for it.
 
 // Six inputs to six positions.
 SIMD_INLINE void line_cut(const vec *d, vec *t)
@@ -79,7 +79,7 @@ SIMD_INLINE void line_weigh_gradient(const vec *m, vec *g)
     g[2] = m[5] + 0.5f * sum_half + 2.0f * sum_two;
 }
 
-// ---- tiles --------------------------------------------------------------------------------------
+// ---- tiles -------------------------------------------------------------------------------------
 
 typedef void line_fn(const vec *from, vec *to);
 
@@ -256,7 +256,7 @@ void SIMD_NAME(winograd_put)(const struct simd_tiling *g, const float *from, siz
     SIMD_BY_ACTIVATION(activation, tiles_put, g, from, step, range, bias, add, planes);
 }
 
-// ---- weights ------------------------------------------------------------------------------------
+// ---- weights -----------------------------------------------------------------------------------
 
 // Past the caches: what is written is read only when they have long been filled by something else.
 SIMD_INLINE void stream(float *p, vec v)
