@@ -10,15 +10,21 @@
 
 #include "stannis/status.h"
 
-// Who computes how much of a step; see plan/policy.h. The first and the last move work while the
-// training runs.
+// Who computes how much of a step: the constant's name, the word on the command line and in files,
+// and what the policy does. The numbers are kept in files: a new row comes last.
+#define STN_POLICY_LIST(row)                                                                       \
+    row(BALANCED, balanced, "all done at the same time, whatever happens to their speeds")         \
+        row(STATIC, static, "balanced at the start, then left alone")                              \
+            row(UNIFORM, uniform, "equal batches")                                                 \
+                row(STANNIS, stannis, "the first paper's Algorithm 1")                             \
+                    row(HYPERTUNE, hypertune,                                                      \
+                        "the second paper's: equal step times, by the most influencing device")
+
 enum stn_policy {
     STN_POLICY_DEFAULT = -1, // the plan file's, else balanced
-    STN_POLICY_BALANCED,
-    STN_POLICY_STATIC,
-    STN_POLICY_UNIFORM,
-    STN_POLICY_STANNIS,
-    STN_POLICY_HYPERTUNE,
+#define STN_POLICY_CONSTANT(id, word, help) STN_POLICY_##id,
+    STN_POLICY_LIST(STN_POLICY_CONSTANT)
+#undef STN_POLICY_CONSTANT
 };
 
 struct stn_plan_node {

@@ -32,7 +32,7 @@ struct hypertune_causes {
     struct base_arena arena;
     struct hypertune_cause_options options;
     int nodes;
-    const double *fixed_s, *each_s;
+    const struct plan_line *lines; // [nodes]
     struct node *node;
     int *split;     // [nodes] of the step reported
     double quiet_s; // the slowest node when there was no incident
@@ -247,7 +247,7 @@ int hypertune_causes_step(struct hypertune_causes *causes, int64_t step,
         struct hypertune_node now = hypertune_decide_node(decide, i);
         if (now.report == HYPERTUNE_REPORT_USABLE) {
             int m = reports[i].micro_batches;
-            struct rates latest = rates_of(&reports[i], causes->fixed_s[i] + causes->each_s[i] * m);
+            struct rates latest = rates_of(&reports[i], plan_line_seconds(&causes->lines[i], m));
             node_sample(&causes->node[i], &latest);
         }
         node_step(causes, i, step, &now, decision->split[i]);
@@ -270,31 +270,28 @@ const struct hypertune_incident *hypertune_causes_open(const struct hypertune_ca
 
 // ---- creation ----------------------------------------------------------------------------------
 
-enum stn_status hypertune_causes_create(const struct hypertune_load *load,
+enum stn_status hypertune_causes_create(const struct plan_cluster *cluster,
                                         const struct hypertune_cause_options *options,
                                         struct hypertune_causes **out)
 {
-    size_t nodes = (size_t)load->nodes;
+    size_t nodes = (size_t)cluster->count;
     struct hypertune_causes *causes = calloc(1, sizeof(*causes));
     if (causes == NULL) {
-        return stn_fail(STN_ERR_NO_MEMORY, "no memory for the causes of %d nodes", load->nodes);
+        return stn_fail(STN_ERR_NO_MEMORY, "no memory for the causes of %d nodes", cluster->count);
     }
-    double *fixed_s = base_arena_alloc(&causes->arena, nodes * sizeof(*fixed_s));
-    double *each_s = base_arena_alloc(&causes->arena, nodes * sizeof(*each_s));
+    struct plan_line *lines = base_arena_alloc(&causes->arena, nodes * sizeof(*lines));
     causes->node = base_arena_alloc(&causes->arena, nodes * sizeof(*causes->node));
     causes->split = base_arena_alloc(&causes->arena, nodes * sizeof(*causes->split));
-    if (fixed_s == NULL || each_s == NULL || causes->node == NULL || causes->split == NULL) {
+    if (lines == NULL || causes->node == NULL || causes->split == NULL) {
         hypertune_causes_destroy(causes);
-        return stn_fail(STN_ERR_NO_MEMORY, "no memory for the causes of %d nodes", load->nodes);
+        return stn_fail(STN_ERR_NO_MEMORY, "no memory for the causes of %d nodes", cluster->count);
     }
-    memcpy(fixed_s, load->fixed_s, nodes * sizeof(*fixed_s));
-    memcpy(each_s, load->each_s, nodes * sizeof(*each_s));
     for (size_t i = 0; i < nodes; i++) {
+        lines[i] = cluster->nodes[i].curve.line;
         causes->node[i].normal = 1.0;
     }
-    causes->fixed_s = fixed_s;
-    causes->each_s = each_s;
-    causes->nodes = load->nodes;
+    causes->lines = lines;
+    causes->nodes = cluster->count;
     causes->options = *options;
     *out = causes;
     return STN_OK;

@@ -54,9 +54,9 @@ struct hypertune_cause_options hypertune_cause_defaults(void);
 
 struct hypertune_causes;
 
-// `load` as for the decisions, whose nodes these are; copied.
+// `cluster` as for the decisions; its lines are copied.
 STN_MUST_CHECK enum stn_status
-hypertune_causes_create(const struct hypertune_load *load,
+hypertune_causes_create(const struct plan_cluster *cluster,
                         const struct hypertune_cause_options *options,
                         struct hypertune_causes **out);
 void hypertune_causes_destroy(struct hypertune_causes *causes);

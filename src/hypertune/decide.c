@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "hypertune/common.h"
+#include "plan/split.h"
 
 // How sure the profile is, in samples: its fit has a few, taken at another time.
 static const double profile_weight = 8.0;
@@ -33,13 +34,11 @@ struct node {
 struct hypertune_decide {
     struct base_arena arena;
     struct hypertune_decide_options options;
-    struct hypertune_load profile, now; // undisturbed; slowed as planned
-    hypertune_split *split;
-    void *split_context;
+    int count, total;                // nodes; micro-batches of a step
+    const struct plan_node *profile; // [count] undisturbed
+    struct plan_node *now;           // [count] slowed as planned
+    struct plan_offer *offers;       // [count] scratch of the split
     struct node *nodes;
-    double *fixed_s, *each_s;   // of `now`
-    int *most;                  // of `now`
-    int *least;                 // with those of nodes to be probed raised
     int *plan, *best, *probing; // splits
     const int *in_force;        // plan or probing
     double plan_s, best_s;      // their slowest nodes
@@ -64,18 +63,25 @@ struct hypertune_decide_options hypertune_decide_defaults(void)
     };
 }
 
-static double node_s(const struct hypertune_load *load, const int split[], int i)
+static double node_s(const struct hypertune_decide *d, const int split[], int i)
 {
-    return split[i] > 0 ? load->fixed_s[i] + load->each_s[i] * split[i] : 0.0;
+    return plan_line_seconds(&d->now[i].curve.line, split[i]);
 }
 
-static int slowest(const struct hypertune_load *load, const int split[])
+static int slowest(const struct hypertune_decide *d, const int split[])
 {
     int node = 0;
-    for (int i = 1; i < load->nodes; i++) {
-        node = node_s(load, split, i) > node_s(load, split, node) ? i : node;
+    for (int i = 1; i < d->count; i++) {
+        node = node_s(d, split, i) > node_s(d, split, node) ? i : node;
     }
     return node;
+}
+
+// The best split for the nodes as they are now.
+static enum stn_status split_now(struct hypertune_decide *d, int split[])
+{
+    const struct plan_cluster cluster = {.nodes = d->now, .count = d->count, .micro_batch = 1};
+    return plan_split(&cluster, d->total, d->offers, split);
 }
 
 // ---- what the reports say ----------------------------------------------------------------------
@@ -88,22 +94,23 @@ static void node_limit(struct hypertune_decide *d, int i, int micro_batches)
     struct node *node = &d->nodes[i];
     if (node->changed_ago > 0) {
         bool known = node->detect.weight >= settled_weight;
-        node->shown = known ? d->profile.most[i] : micro_batches;
+        node->shown = known ? d->profile[i].cap : micro_batches;
     } else if (node->detect.slower.far == 0 && micro_batches > node->shown) {
         node->shown = micro_batches;
     }
     double most = fmax(growth_most * node->shown, d->plan[i]);
-    most = fmin(most, d->profile.most[i]);
-    d->stale = d->stale || d->most[i] != (int)most;
-    d->most[i] = (int)most;
+    most = fmin(most, d->profile[i].cap);
+    d->stale = d->stale || d->now[i].cap != (int)most;
+    d->now[i].cap = (int)most;
 }
 
 static void node_plan_with(struct hypertune_decide *d, int i, double level)
 {
     double slowdown = exp(level);
     d->nodes[i].planned = level;
-    d->fixed_s[i] = d->profile.fixed_s[i] * slowdown;
-    d->each_s[i] = d->profile.each_s[i] * slowdown;
+    const struct plan_line *line = &d->profile[i].curve.line;
+    d->now[i].curve.line =
+        (struct plan_line){.fixed_s = line->fixed_s * slowdown, .each_s = line->each_s * slowdown};
     d->stale = true;
 }
 
@@ -146,13 +153,12 @@ static void node_probed(struct hypertune_decide *d, int i, double slowdown, int6
 static double slowdown_of(const struct hypertune_decide *d, int i,
                           const struct hypertune_report *report)
 {
-    int m = report->micro_batches;
-    return report->compute_s / (d->profile.fixed_s[i] + d->profile.each_s[i] * m);
+    return report->compute_s / plan_line_seconds(&d->profile[i].curve.line, report->micro_batches);
 }
 
 static double common_shift(struct hypertune_decide *d, const struct hypertune_report reports[])
 {
-    for (int i = 0; i < d->now.nodes; i++) {
+    for (int i = 0; i < d->count; i++) {
         const struct hypertune_detect *detect = &d->nodes[i].detect;
         bool tells = d->nodes[i].report == HYPERTUNE_REPORT_USABLE && d->plan[i] > 0;
         int m = tells ? reports[i].micro_batches : 1;
@@ -162,7 +168,7 @@ static double common_shift(struct hypertune_decide *d, const struct hypertune_re
             .micro_batches = m,
         };
     }
-    return hypertune_common_shift(d->offs, d->now.nodes, &d->common);
+    return hypertune_common_shift(d->offs, d->count, &d->common);
 }
 
 static void node_observe(struct hypertune_decide *d, int i, int64_t step,
@@ -190,7 +196,7 @@ static void node_observe(struct hypertune_decide *d, int i, int64_t step,
 static void overhead_observe(struct hypertune_decide *d, const struct hypertune_report reports[])
 {
     double least = INFINITY;
-    for (int i = 0; i < d->now.nodes; i++) {
+    for (int i = 0; i < d->count; i++) {
         if (d->nodes[i].report == HYPERTUNE_REPORT_USABLE && reports[i].wait_s < least) {
             least = reports[i].wait_s;
         }
@@ -206,12 +212,12 @@ static int observe(struct hypertune_decide *d, int64_t step,
 {
     int node = -1;
     double most = 0.0;
-    for (int i = 0; i < d->now.nodes; i++) {
+    for (int i = 0; i < d->count; i++) {
         d->nodes[i].changed_ago = 0;
         d->nodes[i].report = hypertune_report_check(&reports[i], step, &d->nodes[i].clock);
     }
     double common = common_shift(d, reports);
-    for (int i = 0; i < d->now.nodes; i++) {
+    for (int i = 0; i < d->count; i++) {
         double before = d->nodes[i].planned;
         node_observe(d, i, step, &reports[i], common);
         double change = fabs(d->nodes[i].planned - before);
@@ -236,12 +242,12 @@ static double gain_of_best(const struct hypertune_decide *d)
 // slower.
 static bool gain_is_certain(const struct hypertune_decide *d)
 {
-    int from = slowest(&d->now, d->plan);
+    int from = slowest(d, d->plan);
     double step_s = d->plan_s + d->overhead_s, error = level_error(d, from, d->plan[from]);
     bool certain = gain_of_best(d) > d->options.gain_errors * error;
-    for (int i = 0; i < d->now.nodes && certain; i++) {
+    for (int i = 0; i < d->count && certain; i++) {
         if (d->best[i] > d->plan[i]) {
-            double gain = (d->plan_s - node_s(&d->now, d->best, i)) / step_s;
+            double gain = (d->plan_s - node_s(d, d->best, i)) / step_s;
             double both = hypot(error, level_error(d, i, d->plan[i]));
             certain = gain > d->options.gain_errors * both;
         }
@@ -257,7 +263,7 @@ static double at_least_at_most(double value, double least, double most)
 static bool is_settled(const struct hypertune_decide *d)
 {
     bool settled = true;
-    for (int i = 0; i < d->now.nodes; i++) {
+    for (int i = 0; i < d->count; i++) {
         settled = settled && d->nodes[i].detect.weight >= settled_weight;
     }
     return settled;
@@ -284,7 +290,7 @@ static void plan_adopt(struct hypertune_decide *d, int64_t step)
     double since = fmin((double)(step - d->replan_step), d->options.horizon_most);
     d->horizon += (since - d->horizon) * horizon_follow;
     d->replan_step = step;
-    memcpy(d->best, d->plan, (size_t)d->now.nodes * sizeof(*d->best));
+    memcpy(d->best, d->plan, (size_t)d->count * sizeof(*d->best));
 }
 
 // What the plan and the best split promise now.
@@ -293,11 +299,11 @@ static void plan_compare(struct hypertune_decide *d)
     if (!d->stale) {
         return;
     }
-    d->plan_s = node_s(&d->now, d->plan, slowest(&d->now, d->plan));
-    if (d->split(d->split_context, &d->now, d->best) != STN_OK) {
-        memcpy(d->best, d->plan, (size_t)d->now.nodes * sizeof(*d->best));
+    d->plan_s = node_s(d, d->plan, slowest(d, d->plan));
+    if (split_now(d, d->best) != STN_OK) {
+        memcpy(d->best, d->plan, (size_t)d->count * sizeof(*d->best));
     }
-    d->best_s = node_s(&d->now, d->best, slowest(&d->now, d->best));
+    d->best_s = node_s(d, d->best, slowest(d, d->best));
     d->stale = false;
 }
 
@@ -305,21 +311,21 @@ static void plan_compare(struct hypertune_decide *d)
 
 static void probes_schedule(struct hypertune_decide *d, int64_t step)
 {
-    for (int i = 0; i < d->now.nodes; i++) {
-        if (d->plan[i] > 0 || d->now.most[i] == 0) {
+    for (int i = 0; i < d->count; i++) {
+        if (d->plan[i] > 0 || d->now[i].cap == 0) {
             hypertune_probe_wake(&d->nodes[i].probe);
         } else {
-            double excess = (d->fixed_s[i] + d->each_s[i]) / d->plan_s - 1.0;
+            double excess = plan_line_seconds(&d->now[i].curve.line, 1) / d->plan_s - 1.0;
             hypertune_probe_rest(&d->nodes[i].probe, &d->options.probe, step, excess);
         }
     }
 }
 
-static int probes_room(const struct hypertune_load *load)
+static int probes_room(const struct hypertune_decide *d)
 {
-    int free = load->total, some = 1 + load->total / 4;
-    for (int i = 0; i < load->nodes; i++) {
-        free -= load->least[i];
+    int free = d->total, some = 1 + d->total / 4;
+    for (int i = 0; i < d->count; i++) {
+        free -= d->profile[i].floor;
     }
     return free < some ? free : some;
 }
@@ -327,10 +333,10 @@ static int probes_room(const struct hypertune_load *load)
 // Nodes asked together cost one slow step, not one each; but most of a step stays work.
 static int probes_raise(struct hypertune_decide *d, int64_t step)
 {
-    int room = probes_room(&d->profile), raised = 0;
-    for (int i = 0; i < d->now.nodes; i++) {
+    int room = probes_room(d), raised = 0;
+    for (int i = 0; i < d->count; i++) {
         bool due = hypertune_probe_is_due(&d->nodes[i].probe, step) && raised < room;
-        d->least[i] = due ? 1 : d->profile.least[i];
+        d->now[i].floor = due ? 1 : d->profile[i].floor;
         raised += due;
     }
     return raised;
@@ -342,9 +348,11 @@ static bool probe(struct hypertune_decide *d, int64_t step)
     if (probes_raise(d, step) == 0) {
         return false;
     }
-    struct hypertune_load load = d->now;
-    load.least = d->least;
-    return d->split(d->split_context, &load, d->probing) == STN_OK;
+    enum stn_status status = split_now(d, d->probing);
+    for (int i = 0; i < d->count; i++) {
+        d->now[i].floor = d->profile[i].floor;
+    }
+    return status == STN_OK;
 }
 
 // ---- one step ----------------------------------------------------------------------------------
@@ -400,49 +408,42 @@ struct hypertune_node hypertune_decide_node(const struct hypertune_decide *decid
 
 // ---- creation ----------------------------------------------------------------------------------
 
-static void *copy(struct base_arena *arena, const void *from, size_t bytes)
+// Only what a split counts is taken: the lines and the bounds.
+static struct plan_node *copy_nodes(struct base_arena *arena, const struct plan_cluster *cluster)
 {
-    void *to = base_arena_alloc(arena, bytes);
-    if (to != NULL && from != NULL) {
-        memcpy(to, from, bytes);
+    struct plan_node *to = base_arena_alloc(arena, (size_t)cluster->count * sizeof(*to));
+    for (int i = 0; to != NULL && i < cluster->count; i++) {
+        const struct plan_node *from = &cluster->nodes[i];
+        to[i] = (struct plan_node){
+            .curve.line = from->curve.line, .floor = from->floor, .cap = from->cap};
     }
     return to;
 }
 
-static bool arrays_alloc(struct hypertune_decide *d, const struct hypertune_load *load)
+static bool arrays_alloc(struct hypertune_decide *d, const struct plan_cluster *cluster)
 {
-    size_t reals = (size_t)load->nodes * sizeof(double), ints = (size_t)load->nodes * sizeof(int);
-    d->profile = *load;
-    d->profile.fixed_s = copy(&d->arena, load->fixed_s, reals);
-    d->profile.each_s = copy(&d->arena, load->each_s, reals);
-    d->profile.least = copy(&d->arena, load->least, ints);
-    d->profile.most = copy(&d->arena, load->most, ints);
-    d->fixed_s = copy(&d->arena, load->fixed_s, reals);
-    d->each_s = copy(&d->arena, load->each_s, reals);
-    d->least = copy(&d->arena, load->least, ints);
-    d->most = copy(&d->arena, load->most, ints);
-    d->plan = base_arena_alloc(&d->arena, ints);
-    d->best = base_arena_alloc(&d->arena, ints);
-    d->probing = base_arena_alloc(&d->arena, ints);
-    d->nodes = base_arena_alloc(&d->arena, (size_t)load->nodes * sizeof(*d->nodes));
-    d->offs = base_arena_alloc(&d->arena, (size_t)load->nodes * sizeof(*d->offs));
-    d->now = d->profile;
-    d->now.fixed_s = d->fixed_s;
-    d->now.each_s = d->each_s;
-    d->now.most = d->most;
-    return d->profile.fixed_s && d->profile.each_s && d->profile.least && d->profile.most &&
-           d->fixed_s && d->each_s && d->least && d->most && d->plan && d->best && d->probing &&
-           d->nodes && d->offs;
+    size_t nodes = (size_t)cluster->count;
+    d->profile = copy_nodes(&d->arena, cluster);
+    d->now = copy_nodes(&d->arena, cluster);
+    d->offers = base_arena_alloc(&d->arena, nodes * sizeof(*d->offers));
+    d->plan = base_arena_alloc(&d->arena, nodes * sizeof(*d->plan));
+    d->best = base_arena_alloc(&d->arena, nodes * sizeof(*d->best));
+    d->probing = base_arena_alloc(&d->arena, nodes * sizeof(*d->probing));
+    d->nodes = base_arena_alloc(&d->arena, nodes * sizeof(*d->nodes));
+    d->offs = base_arena_alloc(&d->arena, nodes * sizeof(*d->offs));
+    return d->profile && d->now && d->offers && d->plan && d->best && d->probing && d->nodes &&
+           d->offs;
 }
 
-static enum stn_status load_check(const struct hypertune_load *load)
+static enum stn_status cluster_check(const struct plan_cluster *cluster)
 {
-    for (int i = 0; i < load->nodes; i++) {
-        if (!(load->fixed_s[i] >= 0.0 && load->each_s[i] > 0.0) || !isfinite(load->fixed_s[i]) ||
-            !isfinite(load->each_s[i])) {
+    for (int i = 0; i < cluster->count; i++) {
+        const struct plan_line *line = &cluster->nodes[i].curve.line;
+        if (!(line->fixed_s >= 0.0 && line->each_s > 0.0) || !isfinite(line->fixed_s) ||
+            !isfinite(line->each_s)) {
             return stn_fail(STN_ERR_INVALID,
                             "node %d: %g s and %g s per micro-batch are no profile: tune again", i,
-                            load->fixed_s[i], load->each_s[i]);
+                            line->fixed_s, line->each_s);
         }
     }
     return STN_OK;
@@ -453,33 +454,33 @@ static enum stn_status plan_first(struct hypertune_decide *d, const int first[])
     d->in_force = d->plan;
     d->stale = true;
     if (first != NULL) {
-        memcpy(d->plan, first, (size_t)d->now.nodes * sizeof(*d->plan));
+        memcpy(d->plan, first, (size_t)d->count * sizeof(*d->plan));
         return STN_OK;
     }
-    return d->split(d->split_context, &d->now, d->plan);
+    return split_now(d, d->plan);
 }
 
 enum stn_status hypertune_decide_create(const struct hypertune_decide_config *config,
                                         struct hypertune_decide **out)
 {
-    enum stn_status status = load_check(&config->load);
+    enum stn_status status = cluster_check(config->cluster);
     if (status != STN_OK) {
         return status;
     }
     struct hypertune_decide *d = calloc(1, sizeof(*d));
-    if (d == NULL || !arrays_alloc(d, &config->load)) {
+    if (d == NULL || !arrays_alloc(d, config->cluster)) {
         hypertune_decide_destroy(d);
-        return stn_fail(STN_ERR_NO_MEMORY, "no memory to watch %d nodes", config->load.nodes);
+        return stn_fail(STN_ERR_NO_MEMORY, "no memory to watch %d nodes", config->cluster->count);
     }
     d->options = config->options;
     // As few false alarms in a thousand nodes as in one: they fall with e^(−2·evidence).
-    d->options.detect.evidence_needed += 0.5 * log(config->load.nodes);
-    d->split = config->split;
-    d->split_context = config->split_context;
+    d->options.detect.evidence_needed += 0.5 * log(config->cluster->count);
+    d->count = config->cluster->count;
+    d->total = config->micro_batches;
     d->horizon = config->options.horizon_most;
-    for (int i = 0; i < config->load.nodes; i++) {
+    for (int i = 0; i < config->cluster->count; i++) {
         hypertune_detect_init(&d->nodes[i].detect, 1.0, profile_weight);
-        d->nodes[i].shown = config->load.most[i];
+        d->nodes[i].shown = config->cluster->nodes[i].cap;
     }
     status = plan_first(d, config->first);
     if (status != STN_OK) {

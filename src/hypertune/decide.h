@@ -16,7 +16,7 @@
 // expected to last: the horizon is the time between the last re-plans, or since the last, up to a
 // limit. So a cluster that never comes to rest must offer more and more before work is moved again.
 //
-// Linear in the nodes; a re-plan costs one call of the split besides. Nothing is allocated after
+// Linear in the nodes; a re-plan costs one call of plan_split besides. Nothing is allocated after
 // create. Not for several threads at once.
 #ifndef HYPERTUNE_DECIDE_H
 #define HYPERTUNE_DECIDE_H
@@ -24,21 +24,8 @@
 #include "hypertune/detect.h"
 #include "hypertune/probe.h"
 #include "hypertune/report.h"
+#include "plan/node.h"
 #include "stannis/status.h"
-
-// What a split is made from: node i takes fixed_s[i] + each_s[i]·m.
-struct hypertune_load {
-    int nodes;
-    int total; // micro-batches of a step
-    const double *fixed_s, *each_s;
-    const int *least, *most;
-};
-
-// Fills split[nodes]: the sum is `total`, bounds kept, the slowest node as fast as can be; a node
-// without micro-batches takes no time. Refused if the bounds leave no such split. hypertune/exact.h
-// is one.
-typedef enum stn_status hypertune_split(void *context, const struct hypertune_load *load,
-                                        int split[]);
 
 struct hypertune_decide_options {
     struct hypertune_detect_options detect; // of a single node; more evidence is asked of many
@@ -59,10 +46,9 @@ struct hypertune_decide_options {
 struct hypertune_decide_options hypertune_decide_defaults(void);
 
 struct hypertune_decide_config {
-    struct hypertune_load load; // the nodes undisturbed; arrays are copied
-    const int *first;           // [nodes] split that is in force; NULL: the best
-    hypertune_split *split;
-    void *split_context;
+    const struct plan_cluster *cluster; // the nodes undisturbed: lines and bounds, copied
+    int micro_batches;                  // of a step
+    const int *first;                   // [nodes] split that is in force; NULL: the best
     struct hypertune_decide_options options;
 };
 

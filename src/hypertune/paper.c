@@ -223,10 +223,10 @@ static bool node_init(struct hypertune_paper *paper, const struct hypertune_pape
     int first = config->first[i];
     paper->split[i] = first;
     paper->node[i] = (struct node){
-        .curve = config->curves[i],
+        .curve = config->cluster->nodes[i].curve,
         .first = first,
-        .least = at_least((int)ceil(first * o->range_low), config->least[i]),
-        .most = at_most((int)floor(first * o->range_high), config->most[i]),
+        .least = at_least((int)ceil(first * o->range_low), config->cluster->nodes[i].floor),
+        .most = at_most((int)floor(first * o->range_high), config->cluster->nodes[i].cap),
         .usage = base_arena_alloc(&paper->arena, (size_t)o->window * sizeof(double)),
     };
     return paper->node[i].usage != NULL;
@@ -246,13 +246,13 @@ enum stn_status hypertune_paper_create(const struct hypertune_paper_config *conf
     if (paper == NULL) {
         goto out_of_memory;
     }
-    size_t nodes = (size_t)config->nodes;
+    size_t nodes = (size_t)config->cluster->count;
     paper->options = *o;
-    paper->nodes = config->nodes;
+    paper->nodes = config->cluster->count;
     paper->node = base_arena_alloc(&paper->arena, nodes * sizeof(*paper->node));
     paper->split = base_arena_alloc(&paper->arena, nodes * sizeof(*paper->split));
     bool complete = paper->node != NULL && paper->split != NULL;
-    for (int i = 0; complete && i < config->nodes; i++) {
+    for (int i = 0; complete && i < config->cluster->count; i++) {
         complete = node_init(paper, config, i);
     }
     if (complete) {
@@ -261,7 +261,7 @@ enum stn_status hypertune_paper_create(const struct hypertune_paper_config *conf
     }
 out_of_memory:
     hypertune_paper_destroy(paper);
-    return stn_fail(STN_ERR_NO_MEMORY, "no memory to watch %d nodes", config->nodes);
+    return stn_fail(STN_ERR_NO_MEMORY, "no memory to watch %d nodes", config->cluster->count);
 }
 
 void hypertune_paper_destroy(struct hypertune_paper *paper)

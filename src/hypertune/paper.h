@@ -17,7 +17,7 @@
 #define HYPERTUNE_PAPER_H
 
 #include "hypertune/report.h"
-#include "plan/curve.h"
+#include "plan/node.h"
 
 enum hypertune_rebatch {
     HYPERTUNE_INTERPOLATE, // between the two points of the curve nearest in speed (eq. 3)
@@ -39,10 +39,8 @@ struct hypertune_paper_options {
 struct hypertune_paper_options hypertune_paper_defaults(void);
 
 struct hypertune_paper_config {
-    int nodes;
-    const struct plan_curve *curves; // [nodes] copied; their points are borrowed
-    const int *first;                // [nodes] micro-batches to begin with
-    const int *least, *most;         // [nodes] private data, memory
+    const struct plan_cluster *cluster; // curves and bounds, copied; points are borrowed
+    const int *first;                   // [nodes] micro-batches to begin with
     struct hypertune_paper_options options;
 };
 

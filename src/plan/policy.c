@@ -17,8 +17,8 @@ const struct plan_policy_options plan_policy_defaults = {
 
 // ---- ours --------------------------------------------------------------------------------------
 
-static enum stn_status split_balanced(const struct plan_request *request,
-                                      const struct plan_scratch *scratch, int split[])
+enum stn_status plan_split_balanced(const struct plan_request *request,
+                                    const struct plan_scratch *scratch, int split[])
 {
     if (request->micro_batches > 0) {
         return plan_split(&request->cluster, request->micro_batches, scratch->offers, split);
@@ -54,12 +54,12 @@ static int sum_of(const int split[], int count)
 
 // Equal batches, what Horovod and DDP do. Without a batch: the one that `balanced` would take, with
 // its floors, so that the two can be compared.
-static enum stn_status split_uniform(const struct plan_request *request,
-                                     const struct plan_scratch *scratch, int split[])
+enum stn_status plan_split_uniform(const struct plan_request *request,
+                                   const struct plan_scratch *scratch, int split[])
 {
     struct plan_request sized = *request;
     if (request->micro_batches == 0) {
-        enum stn_status status = split_balanced(request, scratch, split);
+        enum stn_status status = plan_split_balanced(request, scratch, split);
         if (status) {
             return status;
         }
@@ -258,40 +258,20 @@ static enum stn_status split_paper(const struct plan_request *request,
     return split_in_proportion(request, scratch, split);
 }
 
-static enum stn_status split_stannis(const struct plan_request *request,
-                                     const struct plan_scratch *scratch, int split[])
+enum stn_status plan_split_stannis(const struct plan_request *request,
+                                   const struct plan_scratch *scratch, int split[])
 {
     return split_paper(request, scratch, batches_stannis, split);
 }
 
-static enum stn_status split_hypertune(const struct plan_request *request,
-                                       const struct plan_scratch *scratch, int split[])
+enum stn_status plan_split_hypertune(const struct plan_request *request,
+                                     const struct plan_scratch *scratch, int split[])
 {
     return split_paper(request, scratch, batches_hypertune, split);
 }
 
-// ---- registry ----------------------------------------------------------------------------------
-
-const struct plan_policy plan_policies[] = {
-    {"balanced", "all done at the same time, whatever happens to their speeds", split_balanced,
-     true},
-    {"static", "balanced at the start, then left alone", split_balanced, false},
-    {"uniform", "equal batches", split_uniform, false},
-    {"stannis", "the first paper's Algorithm 1", split_stannis, false},
-    {"hypertune", "the second paper's: equal step times, by the most influencing device",
-     split_hypertune, true},
-};
-const int plan_policies_count = sizeof(plan_policies) / sizeof(*plan_policies);
-
-const struct plan_policy *plan_policy_find(const char *name)
-{
-    for (int i = 0; i < plan_policies_count; i++) {
-        if (strcmp(plan_policies[i].name, name) == 0) {
-            return &plan_policies[i];
-        }
-    }
-    return NULL;
-}
+// ---- data
+// ----------------------------------------------------------------------------------------
 
 int64_t plan_policy_data(const int split[], int nodes, int micro_batch, int64_t samples,
                          int64_t data[])

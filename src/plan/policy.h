@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways to make a split, by name (--policy). The papers' two make the global batch too; asked
-// for a certain one, they keep the proportions of their own. All keep floors and caps, and all are
-// judged by plan/outlook.h. Pure.
+// The ways to make a split, which the policies of hypertune/policy.h begin with. The papers' two
+// make the global batch too; asked for a certain one, they keep the proportions of their own. All
+// keep floors and caps, and all are judged by plan/outlook.h. Pure.
 #ifndef PLAN_POLICY_H
 #define PLAN_POLICY_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "plan/batch.h"
@@ -41,16 +40,10 @@ struct plan_scratch {
 typedef enum stn_status plan_policy_split(const struct plan_request *request,
                                           const struct plan_scratch *scratch, int split[]);
 
-struct plan_policy {
-    const char *name, *summary;
-    plan_policy_split *split;
-    bool adapts; // while training: src/hypertune moves work when speeds change
-};
-
-extern const struct plan_policy plan_policies[];
-extern const int plan_policies_count;
-
-const struct plan_policy *plan_policy_find(const char *name); // NULL: there is none
+plan_policy_split plan_split_balanced;  // all nodes done at the same time
+plan_policy_split plan_split_uniform;   // equal batches
+plan_policy_split plan_split_stannis;   // Algorithm 1 of the first paper
+plan_policy_split plan_split_hypertune; // equal step times, by the most influencing device
 
 // Equation 1 of both papers, D_i = D·b_i/Σb_j: data[nodes], to the sample, with D as its sum.
 // Returns the steps of an epoch, ⌈D/Σb⌉.

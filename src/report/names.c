@@ -18,10 +18,9 @@ const char *const report_subset_names[] = {
     [STN_SUBSET_TRAIN] = "train", [STN_SUBSET_VAL] = "val", NULL};
 const char *const report_fill_names[] = {
     [STN_FILL_PUBLIC] = "public", [STN_FILL_REPEAT] = "repeat", NULL};
-const char *const report_policy_names[] = {
-    [STN_POLICY_BALANCED] = "balanced",   [STN_POLICY_STATIC] = "static",
-    [STN_POLICY_UNIFORM] = "uniform",     [STN_POLICY_STANNIS] = "stannis",
-    [STN_POLICY_HYPERTUNE] = "hypertune", NULL};
+#define NAME(id, word, help) #word,
+const char *const report_policy_names[] = {STN_POLICY_LIST(NAME) NULL};
+#undef NAME
 const char *const report_rebatch_names[] = {[STN_REBATCH_INTERPOLATE] = "interpolate",
                                             [STN_REBATCH_INVERSE] = "inverse",
                                             [STN_REBATCH_CPU] = "cpu",

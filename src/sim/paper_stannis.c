@@ -67,7 +67,7 @@ static enum stn_status tune(const struct sim_paper_net *net, const struct pair *
     struct plan_offer scratch_offers[2];
     const struct plan_scratch scratch = {scratch_nodes, scratch_offers};
     int split[2];
-    enum stn_status status = plan_policy_find("stannis")->split(&request, &scratch, split);
+    enum stn_status status = plan_split_stannis(&request, &scratch, split);
     if (status == STN_OK) {
         *batch_host = split[0];
     }

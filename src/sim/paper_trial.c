@@ -46,7 +46,7 @@ static struct sim_config config_of(const struct sim_trial *t)
 {
     static const int64_t settled = SETTLED_FROM;
     struct sim_config config = sim_defaults();
-    config.policy = plan_policy_find(t->policy);
+    config.policy = hypertune_policy_find(t->policy);
     config.plan = plan_policy_defaults;
     // The paper's third way: by CPU usage, "almost the same result" as the second, whose table of
     // speeds it does not print.

@@ -5,26 +5,17 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "hypertune/exact.h"
 
 struct sim_pilot {
     struct base_arena arena;
-    const struct plan_policy *policy;
+    const struct hypertune_policy_ways *policy;
     struct plan_node *nodes; // with floors
     int count;
     int *first;       // the split to begin with
     const int *split; // in force
     int micro_batches;
-    // One of the two watches, or none.
-    struct hypertune_exact *exact;
-    struct hypertune_decide *decide;
-    struct hypertune_paper *paper;
+    void *state; // of a policy that moves work; else NULL
 };
-
-static bool is_paper(const struct plan_policy *policy)
-{
-    return policy == plan_policy_find("hypertune");
-}
 
 static enum stn_status fail_memory(int nodes)
 {
@@ -120,74 +111,16 @@ static enum stn_status split_first(struct sim_pilot *pilot, const struct sim_con
 
 // ---- creation ----------------------------------------------------------------------------------
 
-static enum stn_status create_decide(struct sim_pilot *pilot, const struct sim_config *config)
+static enum stn_status open_policy(struct sim_pilot *pilot, const struct sim_config *config)
 {
-    size_t count = (size_t)pilot->count;
-    double *seconds = calloc(2 * count, sizeof(*seconds));
-    int *bounds = calloc(2 * count, sizeof(*bounds));
-    enum stn_status status = seconds && bounds ? STN_OK : fail_memory(pilot->count);
-    for (size_t i = 0; status == STN_OK && i < count; i++) {
-        seconds[i] = pilot->nodes[i].curve.line.fixed_s;
-        seconds[count + i] = pilot->nodes[i].curve.line.each_s;
-        bounds[i] = pilot->nodes[i].floor;
-        bounds[count + i] = pilot->nodes[i].cap;
-    }
-    if (status == STN_OK) {
-        status = hypertune_exact_create(pilot->count, &pilot->exact);
-    }
-    if (status == STN_OK) {
-        const struct hypertune_decide_config decide = {
-            .load = {.nodes = pilot->count,
-                     .total = pilot->micro_batches,
-                     .fixed_s = seconds,
-                     .each_s = seconds + count,
-                     .least = bounds,
-                     .most = bounds + count},
-            .first = pilot->first,
-            .split = hypertune_exact_split,
-            .split_context = pilot->exact,
-            .options = config->decide,
-        };
-        status = hypertune_decide_create(&decide, &pilot->decide);
-    }
-    free(bounds);
-    free(seconds);
-    return status;
-}
-
-static enum stn_status create_paper(struct sim_pilot *pilot, const struct sim_config *config)
-{
-    size_t count = (size_t)pilot->count;
-    struct plan_curve *curves = calloc(count, sizeof(*curves));
-    int *bounds = calloc(2 * count, sizeof(*bounds));
-    enum stn_status status = curves && bounds ? STN_OK : fail_memory(pilot->count);
-    for (size_t i = 0; status == STN_OK && i < count; i++) {
-        curves[i] = pilot->nodes[i].curve;
-        bounds[i] = pilot->nodes[i].floor;
-        bounds[count + i] = pilot->nodes[i].cap;
-    }
-    if (status == STN_OK) {
-        const struct hypertune_paper_config paper = {
-            .nodes = pilot->count,
-            .curves = curves,
-            .first = pilot->first,
-            .least = bounds,
-            .most = bounds + count,
-            .options = config->paper,
-        };
-        status = hypertune_paper_create(&paper, &pilot->paper);
-    }
-    free(bounds);
-    free(curves);
-    return status;
-}
-
-static enum stn_status create_watch(struct sim_pilot *pilot, const struct sim_config *config)
-{
-    if (!pilot->policy->adapts) {
-        return STN_OK;
-    }
-    return is_paper(pilot->policy) ? create_paper(pilot, config) : create_decide(pilot, config);
+    const struct plan_cluster cluster = {
+        .nodes = pilot->nodes, .count = pilot->count, .micro_batch = config->micro_batch};
+    const struct hypertune_policy_config policy = {.cluster = &cluster,
+                                                   .micro_batches = pilot->micro_batches,
+                                                   .first = pilot->first,
+                                                   .decide = config->decide,
+                                                   .paper = config->paper};
+    return pilot->policy->open ? pilot->policy->open(&policy, &pilot->state) : STN_OK;
 }
 
 enum stn_status sim_pilot_create(const struct sim_config *config,
@@ -200,7 +133,7 @@ enum stn_status sim_pilot_create(const struct sim_config *config,
     }
     size_t count = (size_t)cluster->count;
     enum stn_status status = STN_OK;
-    pilot->policy = config->policy;
+    pilot->policy = config->policy->does;
     pilot->count = cluster->count;
     pilot->nodes = base_arena_alloc(&pilot->arena, count * sizeof(*pilot->nodes));
     pilot->first = base_arena_alloc(&pilot->arena, count * sizeof(*pilot->first));
@@ -213,7 +146,7 @@ enum stn_status sim_pilot_create(const struct sim_config *config,
         status = split_first(pilot, config, cluster, samples, private_samples);
     }
     if (status == STN_OK) {
-        status = create_watch(pilot, config);
+        status = open_policy(pilot, config);
     }
     if (status != STN_OK) {
         sim_pilot_destroy(pilot);
@@ -226,9 +159,9 @@ enum stn_status sim_pilot_create(const struct sim_config *config,
 void sim_pilot_destroy(struct sim_pilot *pilot)
 {
     if (pilot != NULL) {
-        hypertune_paper_destroy(pilot->paper);
-        hypertune_decide_destroy(pilot->decide);
-        hypertune_exact_destroy(pilot->exact);
+        if (pilot->state != NULL) {
+            pilot->policy->close(pilot->state);
+        }
         base_arena_fini(&pilot->arena);
         free(pilot);
     }
@@ -246,24 +179,16 @@ int sim_pilot_micro_batches(const struct sim_pilot *pilot)
     return pilot->micro_batches;
 }
 
-struct sim_decision sim_pilot_step(struct sim_pilot *pilot, int64_t step, int64_t done,
-                                   int64_t steps, const struct hypertune_report reports[])
+struct hypertune_move sim_pilot_step(struct sim_pilot *pilot, const struct hypertune_moment *moment,
+                                     const struct hypertune_report reports[])
 {
-    struct sim_decision out = {.action = HYPERTUNE_KEEP, .node = -1};
-    if (pilot->decide != NULL) {
-        struct hypertune_decision decision = hypertune_decide_step(pilot->decide, step, reports);
-        pilot->split = decision.split;
-        out.action = decision.action;
-        out.node = decision.node;
-        out.gain = decision.gain;
-    } else if (pilot->paper != NULL) {
-        struct hypertune_paper_decision decision =
-            hypertune_paper_step(pilot->paper, step, done, steps, reports);
-        pilot->split = decision.split;
-        out.action = decision.end_epoch ? HYPERTUNE_REPLAN : HYPERTUNE_KEEP;
-        out.ends_epoch = decision.end_epoch;
-        out.node = decision.node;
+    if (pilot->state == NULL) {
+        return (struct hypertune_move){.action = HYPERTUNE_KEEP, .node = -1};
+    }
+    struct hypertune_move move = pilot->policy->step(pilot->state, moment, reports);
+    if (move.split != NULL) {
+        pilot->split = move.split;
         sum_up(pilot);
     }
-    return out;
+    return move;
 }

@@ -36,7 +36,7 @@ struct run {
 struct sim_config sim_defaults(void)
 {
     return (struct sim_config){
-        .policy = plan_policy_find("balanced"),
+        .policy = hypertune_policy_find("balanced"),
         .plan = plan_policy_defaults,
         .decide = hypertune_decide_defaults(),
         .paper = hypertune_paper_defaults(),
@@ -156,13 +156,14 @@ static void report(struct run *run, const struct sim_step *step)
     }
 }
 
-static struct sim_decision decide(struct run *run, double step_s)
+static struct hypertune_move decide(struct run *run, double step_s)
 {
     int64_t batch = (int64_t)sim_pilot_micro_batches(run->pilot) * run->config->micro_batch;
     int64_t left = (sim_epoch_left(&run->epoch) + batch - 1) / batch;
     double begin_s = run->config->clock_s ? run->config->clock_s() : 0.0;
-    struct sim_decision decision = sim_pilot_step(run->pilot, run->step, run->epoch.steps,
-                                                  run->epoch.steps + left, run->reports);
+    const struct hypertune_moment moment = {
+        .step = run->step, .done = run->epoch.steps, .steps = run->epoch.steps + left};
+    struct hypertune_move decision = sim_pilot_step(run->pilot, &moment, run->reports);
     if (run->config->clock_s) {
         double took_s = run->config->clock_s() - begin_s;
         run->result->decide_s += took_s;
@@ -201,7 +202,7 @@ static void do_step(struct run *run)
     struct sim_step step = step_of(run, &work, compute(run));
     report(run, &step);
     sim_epoch_advance(&run->epoch, &work);
-    struct sim_decision decision = decide(run, step.seconds);
+    struct hypertune_move decision = decide(run, step.seconds);
     step.then = decision.action;
     step.changed_node = decision.node;
     step.gain = decision.gain;
@@ -210,7 +211,7 @@ static void do_step(struct run *run)
     if (run->observer && run->observer->step) {
         run->observer->step(run->observer->context, &step);
     }
-    if (decision.ends_epoch) {
+    if (decision.end_epoch) {
         run->result->unreached += sim_epoch_left(&run->epoch);
         run->epoch.position = run->epoch.samples;
     }

@@ -16,9 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hypertune/decide.h"
-#include "hypertune/paper.h"
-#include "plan/policy.h"
+#include "hypertune/policy.h"
 #include "stannis/status.h"
 
 // ---- the cluster -------------------------------------------------------------------------------
@@ -83,7 +81,7 @@ enum sim_failure {
 };
 
 struct sim_config {
-    const struct plan_policy *policy;
+    const struct hypertune_policy *policy;
     struct plan_policy_options plan;
     struct hypertune_decide_options decide; // of `balanced`
     struct hypertune_paper_options paper;   // of `hypertune`

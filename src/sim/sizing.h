@@ -13,7 +13,7 @@ struct sim_sizing_config {
     const struct sim_device *host, *csd;
     const char *net;
     int least, most; // CSDs
-    const struct plan_policy *policy;
+    const struct hypertune_policy *policy;
     int micro_batch; // images
     int batch;       // of all nodes; 0: the policy's choice
     double gradient_bytes, flops_per_image;

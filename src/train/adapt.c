@@ -7,9 +7,7 @@
 
 #include "base/arena.h"
 #include "hypertune/cause.h"
-#include "hypertune/decide.h"
-#include "hypertune/exact.h"
-#include "hypertune/paper.h"
+#include "hypertune/policy.h"
 
 // Steps in which guessed speeds are measured; their median counts, as the first is slow.
 enum { FIRST_LOOK_STEPS = 3 };
@@ -18,18 +16,17 @@ struct train_adapt {
     struct base_arena arena;
     struct train_adapt_config config; // without what was copied
     int nodes, micro_batch;
-    struct hypertune_load load; // the nodes undisturbed; the arrays are these:
-    double *fixed_s, *each_s;
-    int *least, *most;
+    struct plan_node *known;          // [nodes] undisturbed, as lines
+    int micro_batches;                // of a whole step
     int *split, *next;                // of the step done, and of the one to come
-    struct plan_curve *curves;        // for the paper's policy
     struct hypertune_report *reports; // of the step done
     double *looks[FIRST_LOOK_STEPS];  // seconds of a micro-batch; 0: not seen
     int look_count;
-    struct hypertune_exact *exact;
-    struct hypertune_decide *decide; // NULL: speeds are still looked at
+    const struct hypertune_policy_ways *policy; // NULL: nothing is moved
+    void *state;                                // the policy's
+    struct hypertune_decide *onlooker;          // watches where the policy does not; else NULL
+    const struct hypertune_decide *watch;       // the policy's, or it; NULL: speeds are looked at
     struct hypertune_causes *causes;
-    struct hypertune_paper *paper; // NULL: another policy
     struct hypertune_incident *events;
     int event_count;
     struct stn_train_node_step *told;
@@ -37,78 +34,83 @@ struct train_adapt {
     int64_t step;
 };
 
-static bool moves(const struct train_adapt *a)
-{
-    return !a->config.fixed && a->config.policy == STN_POLICY_BALANCED;
-}
-
 // ---- creation ----------------------------------------------------------------------------------
 
-static struct hypertune_decide_options decide_options(const struct train_adapt *a)
+static struct hypertune_decide_options decide_options(const struct stn_adapt_options *o)
 {
-    const struct stn_adapt_options *o = &a->config.options;
     struct hypertune_decide_options out = hypertune_decide_defaults();
     out.detect.evidence_needed = o->evidence;
     out.detect.noise_least = o->noise;
-    out.cost_steps = moves(a) ? o->move_cost : INFINITY;
+    out.cost_steps = o->move_cost;
     out.gain_errors = o->move_certainty;
     out.gain_least = o->move_gain;
     out.horizon_most = fmax(o->move_horizon, out.horizon_least);
     out.probe.budget = o->probe_budget;
-    out.probe.first_steps = moves(a) ? o->probe_steps : INT64_MAX / 2; // from any step on: never
+    out.probe.first_steps = o->probe_steps;
     return out;
 }
 
-static enum stn_status paper_create(struct train_adapt *a)
+static struct hypertune_paper_options paper_options(const struct stn_adapt_options *o)
 {
-    const struct stn_adapt_options *o = &a->config.options;
-    struct hypertune_paper_options options = hypertune_paper_defaults();
-    options.rebatch = (enum hypertune_rebatch)o->rebatch;
-    options.speed_weight = o->decline_weight;
-    options.margin = o->decline_margin;
-    options.flags = o->decline_steps;
-    options.range_low = 1.0 - o->batch_range;
-    options.range_high = 1.0 + o->batch_range;
-    options.scale_learning_rate = o->lr_scale == STN_LR_SCALE_LINEAR;
-    for (int i = 0; i < a->nodes; i++) {
-        a->curves[i].line = (struct plan_line){a->fixed_s[i], a->each_s[i]};
+    struct hypertune_paper_options out = hypertune_paper_defaults();
+    out.rebatch = (enum hypertune_rebatch)o->rebatch;
+    out.speed_weight = o->decline_weight;
+    out.margin = o->decline_margin;
+    out.flags = o->decline_steps;
+    out.range_low = 1.0 - o->batch_range;
+    out.range_high = 1.0 + o->batch_range;
+    out.scale_learning_rate = o->lr_scale == STN_LR_SCALE_LINEAR;
+    return out;
+}
+
+// Watches the nodes and never wants to move anything.
+static enum stn_status onlooker_create(struct train_adapt *a, const struct plan_cluster *cluster)
+{
+    struct hypertune_decide_config config = {.cluster = cluster,
+                                             .micro_batches = a->micro_batches,
+                                             .first = a->split,
+                                             .options = decide_options(&a->config.options)};
+    config.options.cost_steps = INFINITY;
+    config.options.probe.first_steps = INT64_MAX / 2; // from any step on: never
+    enum stn_status status = hypertune_decide_create(&config, &a->onlooker);
+    a->watch = a->onlooker;
+    return status;
+}
+
+static enum stn_status policy_open(struct train_adapt *a, const struct plan_cluster *cluster)
+{
+    const struct hypertune_policy_config config = {.cluster = cluster,
+                                                   .micro_batches = a->micro_batches,
+                                                   .first = a->split,
+                                                   .decide = decide_options(&a->config.options),
+                                                   .paper = paper_options(&a->config.options)};
+    enum stn_status status = a->policy->open(&config, &a->state);
+    if (!status && a->policy->watch) {
+        a->watch = a->policy->watch(a->state);
     }
-    const struct hypertune_paper_config config = {.nodes = a->nodes,
-                                                  .curves = a->curves,
-                                                  .first = a->split,
-                                                  .least = a->least,
-                                                  .most = a->most,
-                                                  .options = options};
-    return hypertune_paper_create(&config, &a->paper);
+    return status;
 }
 
 // From here on the nodes' speeds are known.
 static enum stn_status start_watching(struct train_adapt *a)
 {
-    const struct hypertune_decide_config config = {.load = a->load,
-                                                   .first = a->split,
-                                                   .split = hypertune_exact_split,
-                                                   .split_context = a->exact,
-                                                   .options = decide_options(a)};
+    const struct plan_cluster cluster = {
+        .nodes = a->known, .count = a->nodes, .micro_batch = a->micro_batch};
     const struct hypertune_cause_options causes = hypertune_cause_defaults();
-    enum stn_status status = hypertune_causes_create(&a->load, &causes, &a->causes);
-    if (!status && a->config.policy == STN_POLICY_HYPERTUNE && !a->config.fixed) {
-        status = paper_create(a);
+    enum stn_status status = hypertune_causes_create(&cluster, &causes, &a->causes);
+    if (!status && a->policy) {
+        status = policy_open(a, &cluster);
     }
-    return status ? status : hypertune_decide_create(&config, &a->decide);
+    return status || a->watch ? status : onlooker_create(a, &cluster);
 }
 
 static bool arrays_alloc(struct train_adapt *a)
 {
     size_t nodes = (size_t)a->nodes;
     bool looks = true;
-    a->fixed_s = base_arena_alloc(&a->arena, nodes * sizeof(*a->fixed_s));
-    a->each_s = base_arena_alloc(&a->arena, nodes * sizeof(*a->each_s));
-    a->least = base_arena_alloc(&a->arena, nodes * sizeof(*a->least));
-    a->most = base_arena_alloc(&a->arena, nodes * sizeof(*a->most));
+    a->known = base_arena_alloc(&a->arena, nodes * sizeof(*a->known));
     a->split = base_arena_alloc(&a->arena, nodes * sizeof(*a->split));
     a->next = base_arena_alloc(&a->arena, nodes * sizeof(*a->next));
-    a->curves = base_arena_alloc(&a->arena, nodes * sizeof(*a->curves));
     a->reports = base_arena_alloc(&a->arena, nodes * sizeof(*a->reports));
     a->events = base_arena_alloc(&a->arena, nodes * sizeof(*a->events));
     a->told = base_arena_alloc(&a->arena, nodes * sizeof(*a->told));
@@ -116,8 +118,7 @@ static bool arrays_alloc(struct train_adapt *a)
         a->looks[k] = base_arena_alloc(&a->arena, nodes * sizeof(*a->looks[k]));
         looks = looks && a->looks[k];
     }
-    return a->fixed_s && a->each_s && a->least && a->most && a->split && a->next && a->curves &&
-           a->reports && a->events && a->told && looks;
+    return a->known && a->split && a->next && a->reports && a->events && a->told && looks;
 }
 
 static void take_profile(struct train_adapt *a, const struct train_adapt_config *config)
@@ -125,18 +126,23 @@ static void take_profile(struct train_adapt *a, const struct train_adapt_config 
     for (int i = 0; i < a->nodes; i++) {
         const struct plan_node *node = &config->profile->nodes[i];
         double update_s = config->profile->about[i].update_s; // not part of what nodes report
-        a->fixed_s[i] = fmax(0.0, node->curve.line.fixed_s - update_s);
-        a->each_s[i] = node->curve.line.each_s;
-        a->most[i] = node->cap;
-        a->least[i] = node->floor < node->cap ? node->floor : node->cap;
+        const struct plan_line *line = &node->curve.line;
+        a->known[i] = (struct plan_node){
+            .curve.line = {fmax(0.0, line->fixed_s - update_s), line->each_s},
+            .floor = node->floor < node->cap ? node->floor : node->cap,
+            .cap = node->cap,
+        };
         a->split[i] = a->next[i] = config->first[i];
-        a->load.total += config->first[i];
+        a->micro_batches += config->first[i];
     }
-    a->load.nodes = a->nodes;
-    a->load.fixed_s = a->fixed_s;
-    a->load.each_s = a->each_s;
-    a->load.least = a->least;
-    a->load.most = a->most;
+}
+
+// NULL where the user's own split stays, or where the policy leaves alone what it began with.
+static const struct hypertune_policy_ways *
+policy_that_moves(const struct train_adapt_config *config)
+{
+    const struct hypertune_policy *policy = hypertune_policy_of(config->policy);
+    return !config->fixed && policy && policy->does->open ? policy->does : NULL;
 }
 
 enum stn_status train_adapt_create(const struct train_adapt_config *config,
@@ -150,8 +156,9 @@ enum stn_status train_adapt_create(const struct train_adapt_config *config,
     a->config = *config;
     a->nodes = cluster->count;
     a->micro_batch = cluster->micro_batch;
-    enum stn_status status = hypertune_exact_create(a->nodes, &a->exact);
-    if (!status && !arrays_alloc(a)) {
+    a->policy = policy_that_moves(config);
+    enum stn_status status = STN_OK;
+    if (!arrays_alloc(a)) {
         status = stn_fail(STN_ERR_NO_MEMORY, "no memory to watch %d nodes", cluster->count);
     }
     if (!status) {
@@ -171,10 +178,11 @@ void train_adapt_destroy(struct train_adapt *adapt)
     if (!adapt) {
         return;
     }
-    hypertune_paper_destroy(adapt->paper);
-    hypertune_decide_destroy(adapt->decide);
+    if (adapt->policy) {
+        adapt->policy->close(adapt->state);
+    }
+    hypertune_decide_destroy(adapt->onlooker);
     hypertune_causes_destroy(adapt->causes);
-    hypertune_exact_destroy(adapt->exact);
     base_arena_fini(&adapt->arena);
     free(adapt);
 }
@@ -200,12 +208,12 @@ static void settle_speeds(struct train_adapt *a)
     int seen = 0;
     for (int i = 0; i < a->nodes; i++) {
         double measured = look_median(a, i);
-        ratios += measured / a->each_s[i];
+        ratios += measured / a->known[i].curve.line.each_s;
         seen += measured > 0.0;
     }
     for (int i = 0; i < a->nodes && seen > 0; i++) {
-        double measured = look_median(a, i);
-        a->each_s[i] = measured > 0.0 ? measured : a->each_s[i] * ratios / seen;
+        double measured = look_median(a, i), *each_s = &a->known[i].curve.line.each_s;
+        *each_s = measured > 0.0 ? measured : *each_s * ratios / seen;
     }
 }
 
@@ -263,35 +271,34 @@ static void move_to(struct train_adapt *a, const int split[], struct train_verdi
     memcpy(a->next, split, bytes);
 }
 
-// Whole micro-batches: the global batch of the paper's policy changes with the split.
-static void move_by_paper(struct train_adapt *a, const struct train_adapt_moment *moment,
-                          struct train_verdict *verdict)
+// Whole micro-batches: the global batch changes with the split.
+static void move_to_next_epoch(struct train_adapt *a, const struct train_adapt_moment *moment,
+                               const struct hypertune_move *move, struct train_verdict *verdict)
 {
-    struct hypertune_paper_decision decision =
-        hypertune_paper_step(a->paper, moment->step, moment->done, moment->steps, a->reports);
-    if (!decision.end_epoch) {
-        return;
-    }
-    move_to(a, decision.split, verdict);
     verdict->end_epoch = true;
-    verdict->lr = a->config.lr * decision.learning_rate;
+    verdict->lr = a->config.lr * move->learning_rate;
     for (int i = 0; i < a->nodes; i++) {
-        verdict->batch += decision.split[i] * a->micro_batch;
+        verdict->batch += move->split[i] * a->micro_batch;
     }
     a->move = (struct stn_train_change){.step = moment->step,
-                                        .node = decision.node,
+                                        .node = move->node,
                                         .batch = verdict->batch,
                                         .lost_samples = moment->left};
 }
 
 // A probe is no change of plan: it lasts a step.
-static void move_by_decision(struct train_adapt *a, const struct hypertune_decision *decision,
-                             struct train_verdict *verdict)
+static void move_by_policy(struct train_adapt *a, const struct train_adapt_moment *moment,
+                           const struct hypertune_move *move, struct train_verdict *verdict)
 {
-    move_to(a, decision->split, verdict);
-    if (decision->action == HYPERTUNE_REPLAN && verdict->moved) {
-        a->move = (struct stn_train_change){
-            .step = a->step, .node = decision->node, .gain = decision->gain};
+    if (!move->split) {
+        return;
+    }
+    move_to(a, move->split, verdict);
+    if (move->end_epoch) {
+        move_to_next_epoch(a, moment, move, verdict);
+    } else if (move->action == HYPERTUNE_REPLAN && verdict->moved) {
+        a->move =
+            (struct stn_train_change){.step = a->step, .node = move->node, .gain = move->gain};
     }
 }
 
@@ -300,11 +307,28 @@ static double slowest_s(const struct train_adapt *a)
 {
     double most = 0.0;
     for (int i = 0; i < a->nodes; i++) {
-        const struct plan_line line = {a->fixed_s[i], a->each_s[i]};
-        most = fmax(most, hypertune_decide_node(a->decide, i).slowdown *
-                              plan_line_seconds(&line, a->split[i]));
+        most = fmax(most, hypertune_decide_node(a->watch, i).slowdown *
+                              plan_line_seconds(&a->known[i].curve.line, a->split[i]));
     }
     return most;
+}
+
+// The step's split of the causes: what the onlooker planned is not what happens.
+static struct hypertune_decision decide(struct train_adapt *a,
+                                        const struct train_adapt_moment *moment,
+                                        struct train_verdict *verdict)
+{
+    struct hypertune_move move = {.node = -1};
+    if (a->onlooker) {
+        hypertune_decide_step(a->onlooker, a->step, a->reports);
+    }
+    if (a->policy) {
+        const struct hypertune_moment now = {moment->step, moment->done, moment->steps};
+        move = a->policy->step(a->state, &now, a->reports);
+        move_by_policy(a, moment, &move, verdict);
+    }
+    return (struct hypertune_decision){
+        .split = a->next, .predicted_s = a->onlooker ? slowest_s(a) : move.predicted_s};
 }
 
 enum stn_status train_adapt_step(struct train_adapt *adapt, const struct train_adapt_moment *moment,
@@ -313,23 +337,14 @@ enum stn_status train_adapt_step(struct train_adapt *adapt, const struct train_a
 {
     struct train_adapt *a = adapt;
     take_reports(a, moment, reports);
-    if (!a->decide) {
+    if (!a->watch) {
         return look(a);
     }
-    struct hypertune_decision decision = hypertune_decide_step(a->decide, a->step, a->reports);
-    if (a->paper) {
-        move_by_paper(a, moment, verdict);
-    } else if (moves(a)) {
-        move_by_decision(a, &decision, verdict);
-    }
-    if (!moves(a)) { // then the plan that it knows is not what happens
-        decision.split = a->next;
-        decision.predicted_s = slowest_s(a);
-    }
+    struct hypertune_decision decision = decide(a, moment, verdict);
     a->event_count =
-        hypertune_causes_step(a->causes, a->step, a->reports, a->decide, &decision, a->events);
+        hypertune_causes_step(a->causes, a->step, a->reports, a->watch, &decision, a->events);
     for (int i = 0; i < a->nodes; i++) {
-        a->told[i].slowdown = hypertune_decide_node(a->decide, i).slowdown;
+        a->told[i].slowdown = hypertune_decide_node(a->watch, i).slowdown;
     }
     return STN_OK;
 }

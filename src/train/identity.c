@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/random.h"
 #include "stannis/stannis.h"
+#include "train/trade.h"
 
 static uint64_t mix_text(uint64_t hash, const char *text)
 {
@@ -41,8 +42,9 @@ static enum stn_status settings_of(const struct checkpoint_meta *meta, uint64_t 
                      strcmp(pairs[i].key, "stannis.class_names") == 0;
         hash = apart ? hash : mix_text(mix_text(hash, pairs[i].key), pairs[i].value);
     }
-    bool trades = meta->config.trade && meta->config.policy == STN_POLICY_BALANCED;
-    *out = base_key(hash, trades); // no part of what is learned, but nobody trades alone
+    *out = base_key(
+        hash,
+        train_trade_wanted(&meta->config)); // no part of what is learned, but nobody trades alone
     base_arena_fini(&arena);
     return pairs ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory to compare settings");
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/atomic_file.h"
+#include "hypertune/policy.h"
 #include "train/plan.h"
 
 static const char format_key[] = "stannis_plan", nodes_key[] = "nodes";
@@ -102,7 +103,7 @@ static json_t *value_json(const struct row *row, const void *base)
     case INT: return json_integer(*(const int *)field);
     case REAL: return json_real(*(const double *)field);
     case BYTES: return json_integer((json_int_t) * (const size_t *)field);
-    case POLICY: return json_string(plan_policies[*(const enum stn_policy *)field].name);
+    case POLICY: return json_string(hypertune_policies[*(const enum stn_policy *)field].name);
     }
     return NULL;
 }
@@ -188,9 +189,9 @@ static bool text_read(const json_t *value, struct base_arena *arena, const char 
 
 static bool policy_read(const json_t *value, enum stn_policy *out)
 {
-    const struct plan_policy *policy =
-        json_is_string(value) ? plan_policy_find(json_string_value(value)) : NULL;
-    *out = policy ? (enum stn_policy)(policy - plan_policies) : STN_POLICY_BALANCED;
+    const struct hypertune_policy *policy =
+        json_is_string(value) ? hypertune_policy_find(json_string_value(value)) : NULL;
+    *out = policy ? hypertune_policy_number(policy) : STN_POLICY_BALANCED;
     return policy != NULL;
 }
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hypertune/policy.h"
+
 enum { MICRO_BATCHES_MAX = 1000000 };
 
 static enum stn_status splits_alloc(int count, int nodes, struct train_splits *out)
@@ -109,7 +111,7 @@ enum stn_status train_splits_plan(const struct plan_request *request, enum stn_p
         status = stn_fail(STN_ERR_NO_MEMORY, "no memory for a plan for %zu nodes", nodes);
     }
     if (!status) {
-        status = plan_policies[policy].split(request, &scratch, out->values);
+        status = hypertune_policies[policy].does->split(request, &scratch, out->values);
     }
     free(scratch.offers);
     free(scratch.nodes);

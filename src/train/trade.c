@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "hypertune/policy.h"
 
 enum { TAG_MARK = 3, TAG_AFTER = 4 };
 
@@ -100,6 +101,12 @@ static bool arrays_alloc(struct train_trade *trade)
     trade->scratch = base_arena_alloc(&trade->arena, deciding * sizeof(*trade->scratch));
     trade->heap = base_arena_alloc(&trade->arena, deciding * sizeof(*trade->heap));
     return trade->planned && trade->answer && trade->marks && trade->scratch && trade->heap;
+}
+
+bool train_trade_wanted(const struct stn_train_config *config)
+{
+    const struct hypertune_policy *policy = hypertune_policy_of(config->policy);
+    return config->trade && policy && policy->does->trades && !config->split;
 }
 
 enum stn_status train_trade_create(struct comm *comm, const struct plan_node limits[],

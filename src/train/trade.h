@@ -13,6 +13,9 @@
 
 struct train_trade;
 
+// Do nodes trade in such a training? Only if its policy allows it and the split is not the user's.
+bool train_trade_wanted(const struct stn_train_config *config);
+
 // `limits`: on node 0 [nodes], borrowed; their caps hold. `meter`, borrowed, may say how long this
 // node takes.
 STN_MUST_CHECK enum stn_status train_trade_create(struct comm *comm,

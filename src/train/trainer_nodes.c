@@ -247,8 +247,7 @@ enum stn_status trainer_settle_split(struct trainer *t, const struct stn_train_o
 
 static enum stn_status open_trade(struct trainer *t)
 {
-    const struct stn_train_config *config = &t->meta.config;
-    if (!config->trade || config->policy != STN_POLICY_BALANCED || config->split) {
+    if (!train_trade_wanted(&t->meta.config)) {
         return STN_OK;
     }
     return train_trade_create(t->nodes.comm, t->profile.nodes, &t->meter, &t->trade);

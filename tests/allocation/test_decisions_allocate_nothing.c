@@ -17,9 +17,8 @@ static void test_decisions_allocate_nothing(void **state)
     const struct hypertune_cause_options options = hypertune_cause_defaults();
     cluster_init(&cluster, NODES, 1);
     cluster_begin(&cluster);
-    const struct hypertune_load load = {
-        .nodes = NODES, .fixed_s = cluster.fixed_s, .each_s = cluster.each_s};
-    assert_int_equal(hypertune_causes_create(&load, &options, &causes), STN_OK);
+    const struct plan_cluster known = cluster_known(&cluster);
+    assert_int_equal(hypertune_causes_create(&known, &options, &causes), STN_OK);
     counter_clear();
     counter_start();
     for (int64_t step = 0; step < STEPS; step++) {

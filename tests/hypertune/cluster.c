@@ -16,28 +16,36 @@ void cluster_init(struct cluster *cluster, int nodes, uint64_t seed)
     }
 }
 
-void cluster_begin(struct cluster *cluster)
+struct plan_cluster cluster_known(struct cluster *cluster)
 {
-    assert_int_equal(hypertune_exact_create(cluster->nodes, &cluster->exact), STN_OK);
+    for (int i = 0; i < cluster->nodes; i++) {
+        cluster->known[i] =
+            (struct plan_node){.curve.line = {cluster->fixed_s[i], cluster->each_s[i]},
+                               .floor = cluster->least[i],
+                               .cap = cluster->most[i]};
+    }
+    return (struct plan_cluster){
+        .nodes = cluster->known, .count = cluster->nodes, .micro_batch = 1};
+}
+
+void cluster_begin_with(struct cluster *cluster, const struct hypertune_decide_options *options)
+{
+    const struct plan_cluster known = cluster_known(cluster);
     const struct hypertune_decide_config config = {
-        .load = {.nodes = cluster->nodes,
-                 .total = cluster->total,
-                 .fixed_s = cluster->fixed_s,
-                 .each_s = cluster->each_s,
-                 .least = cluster->least,
-                 .most = cluster->most},
-        .split = hypertune_exact_split,
-        .split_context = cluster->exact,
-        .options = hypertune_decide_defaults(),
-    };
+        .cluster = &known, .micro_batches = cluster->total, .options = *options};
     assert_int_equal(hypertune_decide_create(&config, &cluster->decide), STN_OK);
     cluster->decision.split = hypertune_decide_split(cluster->decide);
+}
+
+void cluster_begin(struct cluster *cluster)
+{
+    const struct hypertune_decide_options options = hypertune_decide_defaults();
+    cluster_begin_with(cluster, &options);
 }
 
 void cluster_end(struct cluster *cluster)
 {
     hypertune_decide_destroy(cluster->decide);
-    hypertune_exact_destroy(cluster->exact);
 }
 
 static double true_s(const struct cluster *c, int node)

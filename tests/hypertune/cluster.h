@@ -6,7 +6,6 @@
 
 #include "base/random.h"
 #include "hypertune/decide.h"
-#include "hypertune/exact.h"
 
 enum { CLUSTER_NODES_MAX = 1024 };
 
@@ -19,7 +18,7 @@ struct cluster {
     double noise, exchange_s;
     struct base_random random;
     struct hypertune_report reports[CLUSTER_NODES_MAX];
-    struct hypertune_exact *exact;
+    struct plan_node known[CLUSTER_NODES_MAX]; // what the decisions are told: without slowdowns
     struct hypertune_decide *decide;
     struct hypertune_decision decision; // of the last step
     double clock_s[CLUSTER_NODES_MAX];
@@ -30,6 +29,9 @@ struct cluster {
 // Equal nodes: a = 0, c = 10 ms, M = 16 a node, noise of 2 %; change what is to differ, then begin.
 void cluster_init(struct cluster *cluster, int nodes, uint64_t seed);
 void cluster_begin(struct cluster *cluster);
+void cluster_begin_with(struct cluster *cluster, const struct hypertune_decide_options *options);
+// The nodes as the decisions are told of them.
+struct plan_cluster cluster_known(struct cluster *cluster);
 void cluster_end(struct cluster *cluster);
 
 // Computes a step, reports it, decides. The two halves, for tests that spoil reports in between:

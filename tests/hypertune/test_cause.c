@@ -25,15 +25,10 @@ struct watch {
 
 static void watch_begin(struct watch *watch)
 {
-    const struct hypertune_load load = {.nodes = NODES,
-                                        .total = cluster.total,
-                                        .fixed_s = cluster.fixed_s,
-                                        .each_s = cluster.each_s,
-                                        .least = cluster.least,
-                                        .most = cluster.most};
+    const struct plan_cluster known = cluster_known(&cluster);
     const struct hypertune_cause_options options = hypertune_cause_defaults();
     *watch = (struct watch){.cpus = 1.6};
-    assert_int_equal(hypertune_causes_create(&load, &options, &watch->causes), STN_OK);
+    assert_int_equal(hypertune_causes_create(&known, &options, &watch->causes), STN_OK);
 }
 
 // Always throttled a little; what is more than usual goes where the trouble says.

@@ -508,21 +508,15 @@ static void test_refused(void **state)
 {
     (void)state;
     cluster_init(&cluster, 2, 1);
-    struct hypertune_decide_config config = {
-        .load = {.nodes = 2,
-                 .total = 4,
-                 .fixed_s = cluster.fixed_s,
-                 .each_s = cluster.each_s,
-                 .least = cluster.least,
-                 .most = cluster.most},
-        .options = hypertune_decide_defaults(),
-    };
+    const struct plan_cluster known = cluster_known(&cluster);
+    const struct hypertune_decide_config config = {
+        .cluster = &known, .micro_batches = 4, .options = hypertune_decide_defaults()};
     struct hypertune_decide *decide;
     struct capture capture;
     capture_start(&capture);
-    cluster.each_s[1] = 0.0;
+    cluster.known[1].curve.line.each_s = 0.0;
     assert_int_equal(hypertune_decide_create(&config, &decide), STN_ERR_INVALID);
-    cluster.each_s[1] = NAN;
+    cluster.known[1].curve.line.each_s = NAN;
     assert_int_equal(hypertune_decide_create(&config, &decide), STN_ERR_INVALID);
     assert_int_equal(capture.lines, 2);
     assert_non_null(strstr(capture.last, "node 1"));

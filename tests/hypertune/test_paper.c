@@ -22,16 +22,14 @@ struct run {
 
 static struct run run_of(const struct hypertune_paper_options *options)
 {
-    static const struct plan_curve curves[NODES] = {
-        {.line = {1.0, 0.02}}, {.line = {1.0, 0.02}}, {.line = {1.0, 0.02}}};
-    static const int first[NODES] = {FIRST, FIRST, FIRST}, least[NODES] = {1, 1, 1},
-                     most[NODES] = {1000, 1000, 1000};
-    const struct hypertune_paper_config config = {.nodes = NODES,
-                                                  .curves = curves,
-                                                  .first = first,
-                                                  .least = least,
-                                                  .most = most,
-                                                  .options = *options};
+    static const int first[NODES] = {FIRST, FIRST, FIRST};
+    struct plan_node nodes[NODES];
+    for (int i = 0; i < NODES; i++) {
+        nodes[i] = (struct plan_node){.curve.line = {1.0, 0.02}, .floor = 1, .cap = 1000};
+    }
+    const struct plan_cluster cluster = {.nodes = nodes, .count = NODES, .micro_batch = 1};
+    const struct hypertune_paper_config config = {
+        .cluster = &cluster, .first = first, .options = *options};
     struct run run = {.slowdown = {1.0, 1.0, 1.0}, .usage = {8.0, 8.0, 8.0}};
     run.decision.split = first;
     assert_int_equal(hypertune_paper_create(&config, &run.paper), STN_OK);

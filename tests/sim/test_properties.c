@@ -93,7 +93,7 @@ static void scene_at_random(struct scene *scene, uint64_t seed)
     scene->cluster.nodes = scene->nodes;
     scene->cluster.loads = scene->loads;
     struct sim_config *config = &scene->config;
-    config->policy = &plan_policies[seed % (uint64_t)plan_policies_count];
+    config->policy = &hypertune_policies[seed % (uint64_t)hypertune_policies_count];
     config->micro_batch = 1 + (int)below(&random, 8);
     // Enough for a micro-batch of private data on every node.
     config->micro_batches = 2 * scene->cluster.count + (int)below(&random, 100);

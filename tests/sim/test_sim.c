@@ -53,7 +53,7 @@ static void the_sum_of_speeds(void **state)
     assert_int_equal(result.nodes[0].split_first, 16);
     assert_int_equal(result.replans, 0);
     sim_result_fini(&result);
-    config.policy = plan_policy_find("uniform");
+    config.policy = hypertune_policy_find("uniform");
     result = run(&cluster);
     assert_near(result.seconds, 100 * 0.28);
     assert_near(result.nodes[0].busy_s, 100 * 0.07);
@@ -78,7 +78,7 @@ static void a_load_is_answered_in_two_steps(void **state)
     assert_true(result.replans >= 2);
     assert_int_equal(result.nodes[0].split_last, 16);
     sim_result_fini(&result);
-    config.policy = plan_policy_find("static");
+    config.policy = hypertune_policy_find("static");
     result = run(&cluster);
     assert_near(result.phases[1].seconds, 40 * 0.64);
     assert_int_equal(result.replans, 0);
@@ -92,7 +92,7 @@ static void the_paper_ends_the_epoch(void **state)
     const struct sim_load load = {.node = 0, .from = 31, .to = INT64_MAX, .slowdown = 4.0};
     cluster.loads = &load;
     cluster.load_count = 1;
-    config.policy = plan_policy_find("hypertune");
+    config.policy = hypertune_policy_find("hypertune");
     config.epochs = 2;
     struct sim_result result = run(&cluster);
     assert_int_equal(result.epochs, 2);
@@ -115,7 +115,7 @@ static double seconds_of_load(enum sim_load_shape shape, const double *recorded)
                                   .recorded = recorded};
     cluster.loads = &load;
     cluster.load_count = 1;
-    config.policy = plan_policy_find("static");
+    config.policy = hypertune_policy_find("static");
     struct sim_result result = run(&cluster);
     double seconds = result.seconds - 90 * 0.16;
     sim_result_fini(&result);
@@ -140,7 +140,7 @@ static void loads_add_up(void **state)
                                      {.node = 2, .from = 1, .to = 100, .slowdown = 2.0}};
     cluster.loads = loads;
     cluster.load_count = 2;
-    config.policy = plan_policy_find("static");
+    config.policy = hypertune_policy_find("static");
     struct sim_result result = run(&cluster);
     assert_near(result.seconds, 100 * 0.48);
     sim_result_fini(&result);

@@ -43,7 +43,7 @@ static struct sim_sizing_config config_of(int least, int most)
                                       .net = "n",
                                       .least = least,
                                       .most = most,
-                                      .policy = plan_policy_find("balanced"),
+                                      .policy = hypertune_policy_find("balanced"),
                                       .micro_batch = 1,
                                       .flops_per_image = 1e6,
                                       .knee = 0.05};
@@ -117,7 +117,7 @@ static void a_tunnel_is_shared(void **state)
     (void)state;
     struct sim_sizing_config config = config_of(1, 20);
     struct sim_sizing sizing;
-    config.policy = plan_policy_find("static");
+    config.policy = hypertune_policy_find("static");
     config.batch = 1000;
     config.gradient_bytes = 100e6; // 2·n·100 MB at 1 GB/s
     assert_int_equal(sim_sizing_run(&config, &sizing), STN_OK);

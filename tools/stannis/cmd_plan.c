@@ -79,13 +79,13 @@ static enum stn_status parse_count(const char *text, int *least, int *most)
     return STN_OK;
 }
 
-static enum stn_status find_policy(const char *name, const struct plan_policy **out)
+static enum stn_status find_policy(const char *name, const struct hypertune_policy **out)
 {
     const char *names[16] = {NULL};
-    for (int i = 0; i < plan_policies_count && i < 15; i++) {
-        names[i] = plan_policies[i].name;
+    for (int i = 0; i < hypertune_policies_count && i < 15; i++) {
+        names[i] = hypertune_policies[i].name;
     }
-    *out = plan_policy_find(name);
+    *out = hypertune_policy_find(name);
     if (*out) {
         return STN_OK;
     }

@@ -316,7 +316,7 @@ static enum stn_status complete(struct sim_options *o, size_t *needed_bytes)
     }
     enum stn_status status = stn_model_measure(model, o->shape, config->micro_batch, &cost);
     if (status == STN_OK) {
-        config->policy = plan_policy_find(report_policy_names[o->policy]);
+        config->policy = hypertune_policy_of((enum stn_policy)o->policy);
         config->failure = (enum sim_failure)o->failure;
         config->clock_s = o->timing ? cpu_s : NULL;
         config->micro_batches = o->batch / config->micro_batch;

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "capture.h"
-#include "near.h"
+#include "hypertune/policy.h"
+#include "plan/near.h"
 #include "plan/outlook.h"
-#include "plan/policy.h"
-#include "random_cluster.h"
+#include "plan/random_cluster.h"
 
 enum { NODES_MAX = 40, CASES = 3000 };
 
@@ -17,7 +17,7 @@ static enum stn_status split_by(const char *name, const struct plan_request *req
     struct plan_node nodes[NODES_MAX];
     struct plan_offer offers[NODES_MAX];
     const struct plan_scratch scratch = {.nodes = nodes, .offers = offers};
-    return plan_policy_find(name)->split(request, &scratch, split);
+    return hypertune_policy_find(name)->does->split(request, &scratch, split);
 }
 
 static int sum_of(const int split[], int count)
@@ -292,8 +292,8 @@ static void test_all_keep_batch_and_bounds(void **state)
         int balanced[RANDOM_NODES_MAX];
         request.micro_batches = micro_batches;
         assert_int_equal(split_by("balanced", &request, balanced), STN_OK);
-        for (int p = 0; p < plan_policies_count; p++) {
-            const char *name = plan_policies[p].name;
+        for (int p = 0; p < hypertune_policies_count; p++) {
+            const char *name = hypertune_policies[p].name;
             request.micro_batches = micro_batches;
             assert_int_equal(split_by(name, &request, split), STN_OK);
             assert_int_equal(sum_of(split, c.cluster.count), micro_batches);
@@ -309,15 +309,16 @@ static void test_all_keep_batch_and_bounds(void **state)
 
 static void refuse(const struct plan_request *request, const char *expected)
 {
-    for (int p = 0; p < plan_policies_count; p++) {
+    for (int p = 0; p < hypertune_policies_count; p++) {
         struct capture capture;
         int split[NODES_MAX];
         capture_start(&capture);
-        assert_int_equal(split_by(plan_policies[p].name, request, split), STN_ERR_INVALID);
+        assert_int_equal(split_by(hypertune_policies[p].name, request, split), STN_ERR_INVALID);
         capture_stop();
         assert_int_equal(capture.lines, 1);
         if (!strstr(capture.last, expected)) {
-            fail_msg("%s: '%s' does not say '%s'", plan_policies[p].name, capture.last, expected);
+            fail_msg("%s: '%s' does not say '%s'", hypertune_policies[p].name, capture.last,
+                     expected);
         }
     }
 }
@@ -336,7 +337,7 @@ static void test_refusals(void **state)
     refuse(&request, "private data needs 80 samples");
     request.cluster.count = 0;
     refuse(&request, "no node to plan for");
-    assert_null(plan_policy_find("fastest"));
+    assert_null(hypertune_policy_find("fastest"));
 }
 
 int main(void)
