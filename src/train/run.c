@@ -5,9 +5,9 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "engine/memory.h"
+#include "infer/evaluate.h"
 #include "stannis/log.h"
-#include "train/evaluate.h"
-#include "train/memory.h"
 #include "train/run.h"
 #include "train/trainer.h"
 

@@ -5,17 +5,8 @@
 #define TRAIN_RUN_H
 
 #include "comm/comm.h"
+#include "crew/meter.h"
 #include "stannis/train.h"
-
-struct hypertune_report;
-
-// Whoever wants to say what a node has measured: called with its report before that is sent, and
-// (unless NULL) with the time that it has needed in a step until it compares with the others.
-struct train_meter {
-    void (*alter)(void *context, int node, struct hypertune_report *report);
-    double (*pace)(void *context, int node, double seconds);
-    void *context;
-};
 
 // `observer` and `meter` may be NULL.
 STN_MUST_CHECK enum stn_status train_run_on(struct comm *comm,

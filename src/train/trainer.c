@@ -14,10 +14,10 @@
 #include "base/arena.h"
 #include "base/cpu.h"
 #include "base/random.h"
+#include "engine/memory.h"
 #include "stannis/log.h"
 #include "train/config.h"
-#include "train/memory.h"
-#include "train/micro_batch.h"
+#include "tune/micro_batch.h"
 
 // ---- data --------------------------------------------------------------------------------------
 

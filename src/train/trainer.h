@@ -4,24 +4,24 @@
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
 
+#include "checkpoint/checkpoint.h"
+#include "crew/adapt.h"
+#include "crew/audit.h"
+#include "crew/feed.h"
+#include "crew/nodes.h"
+#include "crew/profile.h"
+#include "crew/sets.h"
+#include "crew/split.h"
+#include "crew/trade.h"
+#include "crew/vitals.h"
 #include "emulate/interfere.h"
+#include "engine/engine.h"
 #include "exchange/exchange.h"
 #include "optim/schedule.h"
 #include "optim/sgd.h"
 #include "stannis/train.h"
-#include "train/adapt.h"
-#include "train/audit.h"
-#include "train/checkpoint.h"
-#include "train/engine.h"
-#include "train/feed.h"
-#include "train/nodes.h"
-#include "train/plan.h"
-#include "train/profile.h"
 #include "train/run.h"
-#include "train/sets.h"
-#include "train/split.h"
-#include "train/trade.h"
-#include "train/vitals.h"
+#include "tune/plan.h"
 
 struct trainer {
     struct train_nodes nodes;

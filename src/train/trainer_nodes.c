@@ -7,10 +7,10 @@
 
 #include "base/cpu.h"
 #include "base/random.h"
+#include "crew/identity.h"
 #include "emulate/emulate.h"
+#include "engine/memory.h"
 #include "stannis/log.h"
-#include "train/identity.h"
-#include "train/memory.h"
 #include "train/trainer.h"
 
 static double own_cpus(const struct trainer *t)

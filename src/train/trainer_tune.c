@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trainer measured: train/tune.h's probe made of the steps that it will do, with its own data,
+// A trainer measured: tune/tune.h's probe made of the steps that it will do, with its own data,
 // kernels, sums and exchange. Weights stay put (a learning rate of 0) but for the optimizer's state
 // and running statistics, which whoever tunes sets anew afterwards.
 #include <limits.h>
@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 #include "base/cpu.h"
-#include "train/memory.h"
+#include "engine/memory.h"
 #include "train/trainer.h"
-#include "train/tune.h"
+#include "tune/tune.h"
 
 // The step that the exchange is tried with takes at most about so long.
 static const double trial_s = 0.75;

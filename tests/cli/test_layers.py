@@ -14,6 +14,44 @@ def offenders(pattern, allowed):
             and re.search(pattern, path.read_text(encoding="utf-8"), re.MULTILINE)]
 
 
+def modules():
+    """What each module's USES says, by name."""
+    found = {}
+    for path in sorted((ROOT / "src").glob("*/CMakeLists.txt")):
+        text = re.sub(r"#.*", "", path.read_text(encoding="utf-8"))
+        call = re.search(r"stn_module\((\w+)([^)]*)\)", text)
+        uses = re.search(r"\bUSES\s+([\w\s]*?)\s*(?:\b(?:SOURCES|LIBRARIES)\b|$)", call.group(2))
+        found[call.group(1)] = uses.group(1).split() if uses else []
+    return found
+
+
+def included(module):
+    """The modules whose headers a module's own files include; status and log are base's."""
+    names = set()
+    for path in (ROOT / "src" / module).rglob("*.[ch]"):
+        text = path.read_text(encoding="utf-8")
+        names.update(re.findall(r'^#include "(\w+)/', text, re.MULTILINE))
+        if re.search(r'^#include "stannis/(status|log)\.h"', text, re.MULTILINE):
+            names.add("base")
+    return names - {module, "stannis"}
+
+
+class ModulesTest(unittest.TestCase):
+    def test_every_folder_is_a_module(self):
+        self.assertEqual(sorted(modules()), sorted(path.name for path in (ROOT / "src").iterdir() if path.is_dir()))
+
+    def test_uses_is_what_is_included(self):
+        self.assertEqual({name: sorted(uses) for name, uses in modules().items()},
+                         {name: sorted(included(name)) for name in modules()})
+
+    def test_modules_use_lower_ones_only(self):
+        lists = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
+        order = re.search(r"foreach\(module ([\w\s]+)\)", lists).group(1).split()
+        self.assertEqual(sorted(order), sorted(modules()))
+        self.assertEqual([(name, used) for name, uses in modules().items() for used in uses
+                          if order.index(used) >= order.index(name)], [])
+
+
 class LayersTest(unittest.TestCase):
     def test_there_are_sources(self):
         self.assertGreater(len(SOURCES), 50)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "stannis/log.h"
-#include "train/plan.h"
+#include "tune/plan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checkpoint/safetensors.h"
 #include "cmocka_all.h"
 #include "comm/comm.h"
-#include "train/safetensors.h"
 
 struct node {
     struct comm *comm;

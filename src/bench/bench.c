@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training speed on made-up images: whole steps (micro-batches, statistics, optimizer), no data
+// path.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "bench/bench.h"
+#include "bench/micro_batch.h"
+#include "bench/peak.h"
+#include "engine/engine.h"
+#include "engine/memory.h"
+#include "optim/sgd.h"
+#include "stannis/train.h"
+
+struct bench {
+    struct train_engine engine;
+    int batch, micro_batch;
+    size_t image_floats, parameter_count;
+    float *images;   // [micro_batch][channels][size][size]
+    int32_t *labels; // [micro_batch]
+    uint64_t *keys;  // [micro_batch]
+    float *momentum; // [parameters]
+    double *seconds; // [steps]
+};
+
+static enum stn_status check(const struct stn_bench_config *config)
+{
+    if (config->steps < 1 || config->steps > 1000000) {
+        return stn_fail(STN_ERR_INVALID, "--steps %d: must be from 1 to 1000000", config->steps);
+    }
+    if (config->warmup_steps < 0) {
+        return stn_fail(STN_ERR_INVALID, "--warmup-steps %d: must be at least 0",
+                        config->warmup_steps);
+    }
+    if (config->batch < 0 ||
+        (config->micro_batch < 0 && config->micro_batch != STN_MICRO_BATCH_AUTO)) {
+        return stn_fail(STN_ERR_INVALID, "--batch and --micro-batch must be at least 1");
+    }
+    if (config->batch > 0 && config->micro_batch > config->batch) {
+        return stn_fail(STN_ERR_INVALID, "--micro-batch %d: must be at most --batch %d",
+                        config->micro_batch, config->batch);
+    }
+    return STN_OK;
+}
+
+static enum stn_status choose_sizes(struct bench *b, const struct stn_bench_config *config,
+                                    const struct stn_model_info *model)
+{
+    b->micro_batch = config->micro_batch > 0 ? config->micro_batch : model->default_micro_batch;
+    b->batch = config->batch > 0 ? config->batch : 2 * b->micro_batch;
+    if (b->micro_batch > b->batch) {
+        b->micro_batch = b->batch;
+    }
+    if (b->batch % b->micro_batch != 0) {
+        return stn_fail(STN_ERR_INVALID, "--batch %d: must be a multiple of the micro-batch, %d",
+                        b->batch, b->micro_batch);
+    }
+    return STN_OK;
+}
+
+static enum stn_status allocate(struct bench *b, const struct stn_model_shape *shape, int steps)
+{
+    size_t rows = (size_t)b->micro_batch, size = (size_t)shape->image_size;
+    b->image_floats = rows * (size_t)shape->channels * size * size;
+    b->parameter_count = nn_net_parameter_count(b->engine.net);
+    b->images = base_pages_alloc(b->image_floats * sizeof(float));
+    b->momentum = base_pages_alloc(b->parameter_count * sizeof(float));
+    b->labels = calloc(rows, sizeof(*b->labels));
+    b->keys = calloc(rows, sizeof(*b->keys));
+    b->seconds = calloc((size_t)steps, sizeof(*b->seconds));
+    if (!b->images || !b->momentum || !b->labels || !b->keys || !b->seconds) {
+        return stn_fail(STN_ERR_NO_MEMORY, "no memory for a micro-batch of %d", b->micro_batch);
+    }
+    return STN_OK;
+}
+
+static void make_up_images(struct bench *b, int classes)
+{
+    struct base_random random = base_random_from(1);
+    for (size_t i = 0; i < b->image_floats; i++) {
+        b->images[i] = (float)(2.0 * base_random_unit(&random) - 1.0);
+    }
+    for (int n = 0; n < b->micro_batch; n++) {
+        b->labels[n] = (int32_t)base_random_below(&random, (uint64_t)classes);
+        b->keys[n] = base_random_u64(&random);
+    }
+}
+
+static enum stn_status bench_open(struct bench *b, const struct stn_bench_config *config)
+{
+    const struct stn_model_info *model = NULL;
+    enum stn_status status = check(config);
+    if (!status) {
+        status = train_find_model(config->net, &model);
+    }
+    if (!status) {
+        status = choose_sizes(b, config, model);
+    }
+    if (status) {
+        return status;
+    }
+    struct nn_net_config net = {
+        .model = model, .shape = config->shape, .micro_batch = b->micro_batch};
+    if (net.shape.image_size == 0) {
+        net.shape.image_size = model->default_image_size;
+    }
+    status = train_engine_open(config->backend, config->threads, TRAIN_MOMENTUM_BYTES,
+                               config->memory, &net, &b->engine);
+    if (!status) {
+        status = allocate(b, &net.shape, config->steps);
+    }
+    if (!status) {
+        nn_net_init(b->engine.net, 1);
+        nn_net_weights_changed(b->engine.net);
+        make_up_images(b, net.shape.classes);
+    }
+    return status;
+}
+
+static void bench_close(struct bench *b)
+{
+    free(b->seconds);
+    free(b->keys);
+    free(b->labels);
+    base_pages_free(b->momentum, b->parameter_count * sizeof(float));
+    base_pages_free(b->images, b->image_floats * sizeof(float));
+    train_engine_close(&b->engine);
+}
+
+// The next one of `left` micro-batches, or as many as the net likes to have abreast.
+static enum stn_status bench_some(struct bench *b, int left, int *count,
+                                  struct kernel_loss_totals *totals)
+{
+    struct nn_net *net = b->engine.net;
+    struct nn_micro_batch batches[NN_ABREAST_MAX];
+    *count = left >= nn_net_abreast(net) ? nn_net_abreast(net) : 1;
+    if (*count == 1) {
+        return nn_net_train(net, b->images, b->labels, b->keys, b->micro_batch, totals);
+    }
+    for (int i = 0; i < *count; i++) {
+        batches[i] = (struct nn_micro_batch){b->images, b->labels, b->keys, b->micro_batch};
+    }
+    return nn_net_train_abreast(net, batches, totals);
+}
+
+static enum stn_status bench_step(struct bench *b)
+{
+    const struct optim_sgd sgd = {.momentum = 0.9f, .weight_decay = 1e-4f};
+    struct nn_net *net = b->engine.net;
+    struct kernel_loss_totals totals = {0};
+    nn_net_begin_step(net);
+    for (int done = 0, count; done < b->batch; done += count * b->micro_batch) {
+        enum stn_status status = bench_some(b, (b->batch - done) / b->micro_batch, &count, &totals);
+        if (status) {
+            return status;
+        }
+    }
+    nn_net_merge_statistics(net, b->batch, 0.1);
+    train_engine_descend(&b->engine, &sgd, 1e-3, b->batch, b->momentum);
+    return STN_OK;
+}
+
+static enum stn_status bench_time(struct bench *b, const struct stn_bench_config *config)
+{
+    for (int i = -config->warmup_steps; i < config->steps; i++) {
+        if (i == 0 && config->profile) {
+            enum stn_status status = nn_net_profile_start(b->engine.net);
+            if (status) {
+                return status;
+            }
+        }
+        double begin = base_clock_seconds();
+        enum stn_status status = bench_step(b);
+        if (status) {
+            return status;
+        }
+        if (i >= 0) {
+            b->seconds[i] = base_clock_seconds() - begin;
+        }
+    }
+    return STN_OK;
+}
+
+static int compare_seconds(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// The kernel's own text goes with the kernel; a process has one kernel version, so one place is
+// enough.
+static const char *keep_version(const struct kernel *kernel)
+{
+    static char version[128];
+    snprintf(version, sizeof(version), "%s", kernel_version(kernel));
+    return version;
+}
+
+static void summarise(struct bench *b, int steps, struct stn_bench_result *out)
+{
+    struct stn_model_cost cost = nn_net_cost(b->engine.net);
+    qsort(b->seconds, (size_t)steps, sizeof(*b->seconds), compare_seconds);
+    double median = 0.5 * (b->seconds[(steps - 1) / 2] + b->seconds[steps / 2]);
+    *out = (struct stn_bench_result){
+        .backend_version = keep_version(b->engine.kernel),
+        .batch = b->batch,
+        .micro_batch = b->micro_batch,
+        .threads = b->engine.threads,
+        .steps = steps,
+        .images_per_second = b->batch / median,
+        .images_per_second_best = b->batch / b->seconds[0],
+        .gflops = 3.0 * 2.0 * (double)cost.macs * b->batch / median * 1e-9,
+        .peak_gflops = train_peak_gflops(b->engine.threads),
+        .peak_memory = base_memory_peak(),
+        .parameters = cost.parameters,
+        .macs = cost.macs,
+    };
+}
+
+// Micro-batches for a while: a quota gives and takes a node its CPUs by periods of some hundredths
+// of a second.
+static enum stn_status bench_window(struct bench *b, double *images_per_second)
+{
+    const double window_s = 0.15;
+    struct kernel_loss_totals totals = {0};
+    double begin = base_clock_seconds(), seconds = 0.0;
+    int done = 0;
+    do {
+        int count;
+        nn_net_begin_step(b->engine.net);
+        enum stn_status status = bench_some(b, b->batch / b->micro_batch, &count, &totals);
+        if (status) {
+            return status;
+        }
+        done += count;
+        seconds = base_clock_seconds() - begin;
+    } while (seconds < window_s);
+    *images_per_second = done * b->micro_batch / seconds;
+    return STN_OK;
+}
+
+enum stn_status train_bench_micro_batches(const struct stn_bench_config *config,
+                                          double *images_per_second)
+{
+    enum { WARM_UP = 1, TIMED = 2 };
+    struct bench b = {0};
+    double best = 0.0;
+    enum stn_status status = bench_open(&b, config);
+    for (int i = 0; i < WARM_UP + TIMED && !status; i++) {
+        double speed = 0.0;
+        status = bench_window(&b, &speed);
+        best = i >= WARM_UP ? fmax(best, speed) : best;
+    }
+    *images_per_second = best;
+    bench_close(&b);
+    return status;
+}
+
+static enum stn_status bench_run(const struct stn_bench_config *config,
+                                 struct stn_bench_result *out)
+{
+    struct bench b = {0};
+    enum stn_status status = bench_open(&b, config);
+    if (!status) {
+        status = bench_time(&b, config);
+    }
+    if (!status && config->profile) {
+        status = nn_net_profile_take(b.engine.net, config->profile);
+    }
+    if (!status) {
+        summarise(&b, config->steps, out);
+    }
+    bench_close(&b);
+    return status;
+}
+
+enum stn_status stn_bench_run(const struct stn_bench_config *config, struct stn_bench_result *out)
+{
+    struct stn_bench_config settled = *config;
+    struct stn_micro_batch_trials trials = {0};
+    enum stn_status status = check(config);
+    if (!status && config->micro_batch == STN_MICRO_BATCH_AUTO) {
+        status = train_micro_batch_choose(config, config->batch, &trials);
+        settled.micro_batch = trials.at[trials.best].micro_batch;
+    }
+    if (!status) {
+        status = bench_run(&settled, out);
+    }
+    out->trials = trials;
+    return status;
+}

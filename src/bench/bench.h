@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What others take from the bench.
+#ifndef BENCH_BENCH_H
+#define BENCH_BENCH_H
+
+#include "stannis/train.h"
+
+// Speed of forward and backward alone, the best of a few micro-batches; config->batch is one of
+// them.
+STN_MUST_CHECK enum stn_status train_bench_micro_batches(const struct stn_bench_config *config,
+                                                         double *images_per_second);
+
+#endif

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// A training at rest: a safetensors file that holds
+//
+//     NAME                        weights and running statistics, under their nn_tensor names
+//     optimizer.momentum.NAME     the optimizer's state
+//     __metadata__                "stannis.…": the format version, what was trained on what, every
+//                                 setting that matters for going on, and how far it came;
+//                                 numbers as texts, reals as hex floats (exact)
+//
+// One table (checkpoint_meta.c) makes the writing, the reading and the comparing with a user's
+// settings.
+#ifndef CHECKPOINT_CHECKPOINT_H
+#define CHECKPOINT_CHECKPOINT_H
+
+#include <stdint.h>
+
+#include "checkpoint/safetensors.h"
+#include "kernel/kernel.h"
+#include "nn/net.h"
+#include "stannis/train.h"
+
+// How far a training came. Always between two steps.
+struct train_progress {
+    int epoch;                        // from 0: the one being trained
+    int64_t position;                 // samples of it done
+    int64_t samples_seen;             // over all epochs: what the schedule goes by
+    int64_t step;                     // steps done
+    struct kernel_loss_totals totals; // of the epoch so far
+    double last_loss,
+        last_accuracy;    // training loss and validation accuracy of the last whole epoch
+    double best_accuracy; // −1: none yet
+};
+
+struct checkpoint_meta {
+    struct stn_train_config config; // as trained: sizes resolved, nothing left to a default
+    int64_t train_samples;          // in the training split
+    int channels, classes;
+    const char *class_list; // a JSON array of the names
+    float mean[3], std[3];
+    struct train_progress progress;
+};
+
+STN_MUST_CHECK enum stn_status checkpoint_save(const char *path, const struct checkpoint_meta *meta,
+                                               struct nn_net *net, const float *momentum);
+
+struct checkpoint;
+
+// Reads and checks all but the tensors' fit to a network. What it hands out is borrowed from it.
+STN_MUST_CHECK enum stn_status checkpoint_open(const char *path, struct checkpoint **out);
+void checkpoint_close(struct checkpoint *checkpoint);
+const struct checkpoint_meta *checkpoint_meta(const struct checkpoint *checkpoint);
+const char *const *checkpoint_class_names(const struct checkpoint *checkpoint);
+// Into a net of the same model and shape. `momentum` may be NULL: not wanted.
+STN_MUST_CHECK enum stn_status checkpoint_load(const struct checkpoint *checkpoint,
+                                               struct nn_net *net, float *momentum);
+
+// Completes a user's settings with the checkpoint's: what still has its default is taken over; what
+// defines the training (network, batch, seed, …) must not differ; the rest is the user's to change.
+STN_MUST_CHECK enum stn_status checkpoint_merge_config(const struct checkpoint *checkpoint,
+                                                       struct stn_train_config *config);
+
+// ---- metadata as texts (checkpoint_meta.c) -----------------------------------------------------
+
+struct base_arena;
+
+// The pairs live in the arena; NULL when memory is out.
+struct safetensors_pair *checkpoint_meta_encode(const struct checkpoint_meta *meta,
+                                                struct base_arena *arena, int *count);
+// Texts are borrowed from `file`. `label` is for messages.
+STN_MUST_CHECK enum stn_status checkpoint_meta_decode(const struct safetensors *file,
+                                                      const char *label,
+                                                      struct checkpoint_meta *out);
+STN_MUST_CHECK enum stn_status checkpoint_meta_merge(const struct checkpoint_meta *meta,
+                                                     const char *label,
+                                                     struct stn_train_config *config);
+
+// Class names as one JSON text, to be freed; ERR_INVALID when a name is not UTF-8.
+STN_MUST_CHECK enum stn_status checkpoint_class_list(const char *const *names, int count,
+                                                     char **out);
+
+#endif

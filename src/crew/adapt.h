@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Node 0's judgement after every step: what the nodes told goes to the policy (hypertune/decide.h
+// or hypertune/paper.h) and to hypertune/cause.h; what they decide goes into the verdict that all
+// nodes get, and to the observer. Policies that do not move work, and a split that the user gave,
+// are watched all the same: a slow node is named, and that is all. Nothing is allocated in a step,
+// but once where the nodes' speeds had only been guessed.
+#ifndef CREW_ADAPT_H
+#define CREW_ADAPT_H
+
+#include "crew/nodes.h"
+#include "crew/profile.h"
+#include "stannis/train.h"
+
+struct train_adapt_config {
+    const struct train_profile *profile; // its speeds and limits are copied
+    const int *first;                    // [nodes] the split in force
+    enum stn_policy policy;
+    bool fixed; // the user's own split: nothing is moved
+    struct stn_adapt_options options;
+    double lr; // with the first batch
+};
+
+// A step that is done.
+struct train_adapt_moment {
+    int64_t step;        // of the run, from 1
+    int64_t done, steps; // of the epoch, this one included
+    int64_t left;        // samples of the epoch
+    const int *split;    // [nodes] that was in force
+};
+
+struct train_adapt;
+
+STN_MUST_CHECK enum stn_status train_adapt_create(const struct train_adapt_config *config,
+                                                  struct train_adapt **out);
+void train_adapt_destroy(struct train_adapt *adapt); // NULL is fine
+
+// Fills in what the verdict says of the next step.
+STN_MUST_CHECK enum stn_status train_adapt_step(struct train_adapt *adapt,
+                                                const struct train_adapt_moment *moment,
+                                                const struct train_node_report reports[],
+                                                struct train_verdict *verdict);
+
+// What each node did in the last step: [nodes].
+const struct stn_train_node_step *train_adapt_nodes(const struct train_adapt *adapt);
+// What changed with it, to observer->change.
+void train_adapt_tell(const struct train_adapt *adapt, const struct stn_train_observer *observer);
+// At the end of the run: who is slow still.
+void train_adapt_tell_end(const struct train_adapt *adapt,
+                          const struct stn_train_observer *observer);
+
+#endif

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which samples this node trained with, for whoever must show it: that every sample was seen once
+// an epoch, and that private ones were seen where they are. One file a node, written by that node
+// alone and on its own disk: FOLDER/NODE.csv, a line a sample. One thread.
+//
+//     epoch,step,set,sample
+//     1,1,public,4711
+//
+// A resumed run adds to the file. What a run that broke off had done after its last checkpoint is
+// there twice then, with the same steps.
+#ifndef CREW_AUDIT_H
+#define CREW_AUDIT_H
+
+#include "data/loader.h"
+
+struct train_audit;
+
+// The folder is made if need be.
+STN_MUST_CHECK enum stn_status train_audit_open(const char *folder, const char *node, bool resumed,
+                                                struct train_audit **out);
+void train_audit_close(struct train_audit *audit); // NULL is fine
+
+// `epoch` and `step` count from 1.
+void train_audit_add(struct train_audit *audit, int epoch, int64_t step,
+                     const struct data_batch *batch);
+// After a step: what was added is in the file.
+STN_MUST_CHECK enum stn_status train_audit_flush(struct train_audit *audit);
+
+#endif

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// This node's micro-batches of a training or an evaluation in order, always asked for ahead of
+// need: the queue of the loader is topped up across steps and across epochs.
+//
+// A step is `batch` positions of an epoch (the last step of an epoch: what is left). Which of them
+// are this node's, and how they are cut into micro-batches, follows from the position and the split
+// alone (plan/share.h), so a resumed run cuts the same way, and every node knows everybody's part
+// without a message.
+//
+//     open → seek → { begin_step → { next → release } × micro_batches } × steps → close
+//
+// While a step runs, nodes may trade what is left of it (plan/trade.h).
+//
+// Threads: one.
+#ifndef CREW_FEED_H
+#define CREW_FEED_H
+
+#include "data/loader.h"
+#include "plan/share.h"
+
+struct train_feed_config {
+    struct data_loader_config loader; // its depth is chosen here
+    int batch;                        // B
+    int held;                         // micro-batches taken before one is released; 0 is 1
+    // The cluster. 0 nodes: this one alone, with all samples of its sources; what follows is not
+    // looked at.
+    int nodes, rank;
+    const int64_t *counts; // [1 + nodes] samples in an epoch: public, then each node's private ones
+    // [split_count][nodes] micro-batches of a full step; each sums up to ⌈B/g⌉. They take turns:
+    // the s-th step of the run uses number s mod split_count. 0 is 1.
+    const int *split;
+    int split_count;
+};
+
+// A step as this node sees it.
+struct train_feed_step {
+    int epoch;
+    int64_t begin, end; // positions of the epoch, of all nodes together
+    struct plan_share share;
+};
+
+struct train_feed {
+    struct data_loader *loader;
+    int64_t samples; // in an epoch, of all nodes
+    int batch, micro_batch, depth;
+    int nodes, rank;
+    int64_t *counts; // [1 + nodes]
+    int *splits;     // [split_count][nodes]
+    int split_count;
+    struct plan_share *shares;  // [nodes] of the step planned last
+    struct plan_share *current; // [nodes] of the step begun
+    int *planned;               // [nodes] their micro-batches
+    int epochs;                 // nothing is asked for from this epoch on
+    // A place in the work: `done` of this node's `count` micro-batches of a step, the number-th
+    // since the last seek.
+    struct train_feed_place {
+        struct train_feed_step step;
+        int64_t number;
+        int done, count;
+    } taken, asked;
+    const int *after; // [nodes] what a trade made of the step begun, borrowed; NULL: none did
+    int64_t taken_counts[DATA_SOURCES]; // samples of the step begun
+};
+
+STN_MUST_CHECK enum stn_status train_feed_open(const struct train_feed_config *config,
+                                               struct train_feed *out);
+// A zeroed feed may be closed too.
+void train_feed_close(struct train_feed *feed);
+
+// Forgets what was asked for and begins at `position` of `epoch`; ends with epoch `epochs` − 1.
+void train_feed_seek(struct train_feed *feed, int epoch, int64_t position, int epochs);
+// One split for all steps from the next on that has not begun: forgets what was asked for under the
+// old one. The sum must stay. Nothing happens when it is the old one.
+void train_feed_set_split(struct train_feed *feed, const int split[]);
+// Another batch, with a split to match, from the beginning of `epoch` on.
+void train_feed_rebatch(struct train_feed *feed, const int split[], int batch, int epoch);
+
+// All steps up to the end have begun.
+bool train_feed_is_over(const struct train_feed *feed);
+// Begins the next step, of which there must be one; the micro-batches of the step before have been
+// taken. This node may have none in it: share.micro_batches is 0.
+struct train_feed_step train_feed_begin_step(struct train_feed *feed);
+// The next micro-batch of the step begun, borrowed until release; there must be one.
+STN_MUST_CHECK enum stn_status train_feed_next(struct train_feed *feed, struct data_batch **out);
+void train_feed_release(struct train_feed *feed, struct data_batch *batch);
+// All nodes have agreed that node i computes after[i] micro-batches of the step begun, at least
+// what it has taken. Borrowed until the next step. Who holds private samples of the step must not
+// have given any.
+void train_feed_trade(struct train_feed *feed, const int after[]);
+// Of the step begun: whether node i may give micro-batches to others.
+bool train_feed_may_give(const struct train_feed *feed, int node);
+
+// The split in force in step `step` of the run, counted from 0: [nodes].
+const int *train_feed_split_at(const struct train_feed *feed, int64_t step);
+// Where the step that `position` lies in ends.
+int64_t train_step_end(int64_t position, int batch, int64_t samples);
+
+#endif

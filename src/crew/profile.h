@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of the nodes before the first step: each node's t(m) = a + c·m, floors and caps,
+// and what the reduction costs. Guessed from CPUs, measured (tune/tune.h), or read from a plan
+// file. The same on every node. The first split and every later one are planned from it.
+#ifndef CREW_PROFILE_H
+#define CREW_PROFILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cluster/cluster.h"
+#include "plan/fit.h"
+#include "plan/node.h"
+
+enum { TRAIN_DOUBT_BYTES = 96 };
+
+// One node: what it says of itself, and what was measured of it. As it travels.
+struct train_node_profile {
+    int32_t threads;
+    double cpus;      // what it may use: a quota, else its threads
+    uint64_t machine; // the same number: the same machine,
+    double machine_cpus;
+    uint64_t memory_needed, memory_limit; // bytes; limit 0: not known
+    // From here on 0 until measured.
+    struct plan_line line; // of a whole step, weight update included
+    double update_s;       // the latter alone
+    double fixed_error_s, each_error_s, noise;
+    int32_t samples, outliers;
+    char doubt[TRAIN_DOUBT_BYTES]; // why the line may be wrong; "": it is sure
+};
+
+struct train_profile {
+    struct plan_cluster cluster;      // its nodes are `nodes`
+    struct plan_node *nodes;          // [cluster.count]; names are borrowed from the cluster
+    struct train_node_profile *about; // [cluster.count]
+    bool measured;                    // else only proportions are right, not seconds
+    bool in_turn;                     // nodes of one machine were measured one by one
+    double seconds;                   // what measuring took
+};
+
+// Names and memory only.
+STN_MUST_CHECK enum stn_status train_profile_create(const struct cluster *cluster, int micro_batch,
+                                                    struct train_profile *out);
+// A zeroed one may be finished too.
+void train_profile_fini(struct train_profile *profile);
+
+// Lines from `about`'s CPUs: a node with twice as many is twice as fast.
+void train_profile_guess(struct train_profile *profile);
+// Lines from `about`'s measurements. Nodes alike in CPUs and nearly in speed are of one kind.
+void train_profile_use_measured(struct train_profile *profile);
+
+// Caps for steps of `most` micro-batches, from max_batch: refused where that is less than a
+// micro-batch.
+STN_MUST_CHECK enum stn_status train_profile_cap(struct train_profile *profile,
+                                                 const struct cluster *cluster, int most);
+// Floors for epochs of `steps`: what private samples need. `counts` is [1 + nodes]: public, then
+// each node's private ones.
+void train_profile_floor(struct train_profile *profile, const int64_t *counts, int64_t steps);
+
+#endif

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "crew/sets.h"
+
+#include <stdlib.h>
+
+static enum stn_status fail_memory(void)
+{
+    return stn_fail(STN_ERR_NO_MEMORY, "no memory for the counts of the data sets");
+}
+
+// ---- counts ------------------------------------------------------------------------------------
+
+// All a node tells about its private set: samples of each class in each subset. `all` is
+// [nodes][subsets][classes].
+static enum stn_status gather_counts(struct train_nodes *nodes, const struct train_sets *sets,
+                                     int64_t **all)
+{
+    size_t classes = (size_t)stn_dataset_info(sets->public_set)->classes;
+    size_t row = STN_SUBSET_COUNT * classes;
+    int64_t *own = calloc(row, sizeof(*own));
+    *all = calloc((size_t)nodes->size * row, sizeof(**all));
+    enum stn_status status = own && *all ? STN_OK : fail_memory();
+    for (int subset = 0; subset < STN_SUBSET_COUNT && !status && sets->private_set; subset++) {
+        stn_dataset_class_counts(sets->private_set, (enum stn_subset)subset,
+                                 own + (size_t)subset * classes);
+    }
+    status = train_nodes_agree(nodes, status);
+    if (!status) {
+        status = comm_all_gather(nodes->comm, COMM_CONTROL, own, row * sizeof(*own), *all);
+    }
+    free(own);
+    return status;
+}
+
+static void add_up(const struct train_nodes *nodes, struct train_sets *sets, const int64_t *all)
+{
+    int classes = stn_dataset_info(sets->public_set)->classes;
+    for (int i = 0; i < nodes->size; i++) {
+        for (int subset = 0; subset < STN_SUBSET_COUNT; subset++) {
+            for (int c = 0; c < classes; c++) {
+                sets->counts[subset][1 + i] += *all++;
+            }
+        }
+        sets->private_samples += sets->counts[STN_SUBSET_TRAIN][1 + i];
+    }
+}
+
+// The largest private set sets the length; the others come again until they are as long.
+static void repeat_private(const struct train_nodes *nodes, int64_t *counts)
+{
+    int64_t most = 0;
+    for (int i = 1; i <= nodes->size; i++) {
+        most = counts[i] > most ? counts[i] : most;
+    }
+    for (int i = 1; i <= nodes->size; i++) {
+        counts[i] = counts[i] ? most : 0;
+    }
+}
+
+static enum stn_status count_all(struct train_nodes *nodes, enum stn_fill fill,
+                                 struct train_sets *sets)
+{
+    bool any = false;
+    for (int i = 0; i < nodes->size; i++) {
+        any |= nodes->cluster.nodes[i].private_dir != NULL;
+    }
+    const struct stn_dataset_info *data = stn_dataset_info(sets->public_set);
+    for (int subset = 0; subset < STN_SUBSET_COUNT; subset++) {
+        sets->counts[subset] = calloc((size_t)nodes->size + 1, sizeof(int64_t));
+        if (!sets->counts[subset]) {
+            return fail_memory();
+        }
+        sets->counts[subset][0] = data->count[subset];
+    }
+    int64_t *all = NULL;
+    enum stn_status status = any ? gather_counts(nodes, sets, &all) : STN_OK;
+    if (!status && any) {
+        add_up(nodes, sets, all);
+        if (fill == STN_FILL_REPEAT) {
+            repeat_private(nodes, sets->counts[STN_SUBSET_TRAIN]);
+        }
+    }
+    free(all);
+    return status;
+}
+
+enum stn_status train_sets_open(struct train_nodes *nodes,
+                                const struct stn_dataset_options *options, enum stn_fill fill,
+                                struct train_sets *out)
+{
+    const char *private_dir = train_nodes_own(nodes)->private_dir;
+    *out = (struct train_sets){0};
+    enum stn_status status = stn_dataset_open(options, &out->public_set);
+    if (!status && private_dir) {
+        status = stn_dataset_open_private(private_dir, out->public_set, &out->private_set);
+    }
+    status = train_nodes_agree(nodes, status);
+    return status ? status : train_nodes_agree(nodes, count_all(nodes, fill, out));
+}
+
+void train_sets_close(struct train_sets *sets)
+{
+    for (int subset = 0; subset < STN_SUBSET_COUNT; subset++) {
+        free(sets->counts[subset]);
+    }
+    stn_dataset_close(sets->private_set);
+    stn_dataset_close(sets->public_set);
+    *sets = (struct train_sets){0};
+}
+
+int64_t train_sets_total(const struct train_sets *sets, const struct train_nodes *nodes,
+                         enum stn_subset subset)
+{
+    int64_t total = 0;
+    for (int i = 0; i <= nodes->size; i++) {
+        total += sets->counts[subset][i];
+    }
+    return total;
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The data of a training on several nodes: the public set, which every node can read, and each
+// node's private set, which only that node opens. The others learn how many samples of each class
+// it has, and nothing else.
+#ifndef CREW_SETS_H
+#define CREW_SETS_H
+
+#include "crew/nodes.h"
+#include "stannis/dataset.h"
+
+struct train_sets {
+    struct stn_dataset *public_set;
+    struct stn_dataset *private_set; // NULL: this node has none
+    // [1 + nodes] samples of an epoch: public, then each node's private ones, repeated ones counted
+    // as often as they come.
+    int64_t *counts[STN_SUBSET_COUNT];
+    int64_t private_samples; // in the training sets of all nodes, each once
+};
+
+// `options` names the public set. `out` is to be closed whatever happens.
+STN_MUST_CHECK enum stn_status train_sets_open(struct train_nodes *nodes,
+                                               const struct stn_dataset_options *options,
+                                               enum stn_fill fill, struct train_sets *out);
+void train_sets_close(struct train_sets *sets);
+// Samples of an epoch, of all nodes and repetitions.
+int64_t train_sets_total(const struct train_sets *sets, const struct train_nodes *nodes,
+                         enum stn_subset subset);
+
+#endif

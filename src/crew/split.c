@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "crew/split.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hypertune/policy.h"
+
+enum { MICRO_BATCHES_MAX = 1000000 };
+
+static enum stn_status splits_alloc(int count, int nodes, struct train_splits *out)
+{
+    *out = (struct train_splits){
+        .values = calloc((size_t)count * (size_t)nodes, sizeof(*out->values)),
+        .count = count,
+        .nodes = nodes,
+    };
+    return out->values ? STN_OK
+                       : stn_fail(STN_ERR_NO_MEMORY, "no memory for a split over %d nodes", nodes);
+}
+
+static int sum_of(const int *split, int nodes)
+{
+    int sum = 0;
+    for (int i = 0; i < nodes; i++) {
+        sum += split[i];
+    }
+    return sum;
+}
+
+// One split from `text` on; *rest is behind it. False: that is not one.
+static bool parse_one(const char *text, int nodes, int *split, const char **rest)
+{
+    for (int i = 0; i < nodes; i++) {
+        char *end;
+        if (*text < '0' || *text > '9') {
+            return false;
+        }
+        long value = strtol(text, &end, 10);
+        if (value > MICRO_BATCHES_MAX) {
+            return false;
+        }
+        split[i] = (int)value;
+        bool last = i == nodes - 1;
+        bool ends = *end == '\0' || *end == ';';
+        if (last ? !ends : *end != ',' && *end != ':') {
+            return false;
+        }
+        text = last ? end : end + 1;
+    }
+    *rest = text;
+    return true;
+}
+
+static enum stn_status check_sum(const char *text, const struct train_splits *splits, int number,
+                                 int micro_batches)
+{
+    int sum = sum_of(splits->values + (size_t)number * (size_t)splits->nodes, splits->nodes);
+    if (sum == 0) {
+        return stn_fail(STN_ERR_INVALID, "--split %s: somebody must compute something", text);
+    }
+    if (micro_batches > 0 && sum != micro_batches) {
+        return stn_fail(STN_ERR_INVALID,
+                        "--split %s: %d micro-batches, but a step has %d (--batch over "
+                        "--micro-batch); leave --batch out to let the split say it",
+                        text, sum, micro_batches);
+    }
+    int first = sum_of(splits->values, splits->nodes);
+    if (sum != first) {
+        return stn_fail(STN_ERR_INVALID,
+                        "--split %s: splits that take turns must have the same sum (%d and %d)",
+                        text, first, sum);
+    }
+    return STN_OK;
+}
+
+enum stn_status train_splits_parse(const char *text, int nodes, int micro_batches,
+                                   struct train_splits *out)
+{
+    int count = 1;
+    for (const char *c = text; *c; c++) {
+        count += *c == ';';
+    }
+    enum stn_status status = splits_alloc(count, nodes, out);
+    const char *rest = text;
+    for (int s = 0; s < count && !status; s++) {
+        if (!parse_one(rest, nodes, out->values + (size_t)s * (size_t)nodes, &rest)) {
+            status = stn_fail(STN_ERR_INVALID,
+                              "--split %s: expected %d number%s of micro-batches, as in 12,4,4,4",
+                              text, nodes, nodes == 1 ? "" : "s");
+        } else {
+            status = check_sum(text, out, s, micro_batches);
+        }
+        rest += *rest == ';';
+    }
+    if (status) {
+        train_splits_fini(out);
+    }
+    return status;
+}
+
+enum stn_status train_splits_plan(const struct plan_request *request, enum stn_policy policy,
+                                  struct train_splits *out)
+{
+    size_t nodes = (size_t)request->cluster.count;
+    const struct plan_scratch scratch = {.nodes = calloc(nodes, sizeof(*scratch.nodes)),
+                                         .offers = calloc(nodes, sizeof(*scratch.offers))};
+    enum stn_status status = splits_alloc(1, request->cluster.count, out);
+    if (!status && (!scratch.nodes || !scratch.offers)) {
+        status = stn_fail(STN_ERR_NO_MEMORY, "no memory for a plan for %zu nodes", nodes);
+    }
+    if (!status) {
+        status = hypertune_policies[policy].does->split(request, &scratch, out->values);
+    }
+    free(scratch.offers);
+    free(scratch.nodes);
+    if (status) {
+        train_splits_fini(out);
+    }
+    return status;
+}
+
+enum stn_status train_splits_copy(const int split[], int nodes, struct train_splits *out)
+{
+    enum stn_status status = splits_alloc(1, nodes, out);
+    if (!status) {
+        memcpy(out->values, split, (size_t)nodes * sizeof(*split));
+    }
+    return status;
+}
+
+int train_splits_over_cap(const struct train_splits *splits, const struct plan_cluster *cluster)
+{
+    for (int i = 0; i < splits->count * splits->nodes; i++) {
+        int node = i % splits->nodes;
+        if (splits->values[i] > cluster->nodes[node].cap) {
+            return node;
+        }
+    }
+    return -1;
+}
+
+void train_splits_fini(struct train_splits *splits)
+{
+    free(splits->values);
+    *splits = (struct train_splits){0};
+}
+
+const int *train_splits_at(const struct train_splits *splits, int64_t step)
+{
+    return splits->values + (size_t)(step % splits->count) * (size_t)splits->nodes;
+}
+
+int train_splits_sum(const struct train_splits *splits)
+{
+    return sum_of(splits->values, splits->nodes);
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "crew/trade.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "hypertune/policy.h"
+
+enum { TAG_MARK = 3, TAG_AFTER = 4 };
+
+// Where all are at their marks within so short a time, messages take longer than what they are
+// about: a node that has used up its share of a CPU hears nothing for as long. Then nobody trades
+// in so many steps.
+static const double seconds_least = 0.15;
+enum { REST_STEPS = 100 };
+
+// What node 0 says.
+struct answer {
+    int rest;    // nobody trades in so many steps to come
+    int after[]; // [nodes] micro-batches of this one
+};
+
+struct train_trade {
+    struct comm_job job; // first: a job is cast back
+    struct comm *comm;
+    struct base_arena arena;
+    int rank, nodes;
+    const struct plan_node *limits;
+    const struct train_meter *meter;
+    struct plan_trade_node own;
+    int *planned; // [nodes]
+    struct answer *answer;
+    size_t answer_bytes;
+    // Node 0's.
+    struct plan_trade_node *marks; // [nodes]
+    struct plan_node *scratch;
+    struct plan_offer *heap;
+
+    int rest;            // steps in which nobody trades
+    bool trades;         // in this step: at least two nodes take part
+    bool told, heard;    // how far it is; what all are to do
+    int64_t begin_ns;    // of the step
+    double wait_seconds; // of the step
+};
+
+// ---- on the communication thread ---------------------------------------------------------------
+
+static bool is_short(const struct train_trade *trade)
+{
+    double longest_s = 0.0;
+    for (int i = 0; i < trade->nodes; i++) {
+        double seconds = trade->marks[i].seconds;
+        longest_s = seconds > longest_s ? seconds : longest_s;
+    }
+    return longest_s < seconds_least;
+}
+
+static enum stn_status decide(struct comm *comm, struct train_trade *trade)
+{
+    struct answer *answer = trade->answer;
+    enum stn_status status = STN_OK;
+    trade->marks[0] = trade->own;
+    for (int i = 1; i < trade->nodes && !status; i++) {
+        status = comm_receive(comm, i, TAG_MARK, &trade->marks[i], sizeof(trade->marks[i]));
+    }
+    for (int i = 0; i < trade->nodes && !status; i++) {
+        trade->marks[i].most = trade->limits[i].cap;
+    }
+    if (!status) {
+        plan_trade(trade->marks, trade->nodes, trade->scratch, trade->heap, answer->after);
+        answer->rest = is_short(trade) ? REST_STEPS : 0;
+    }
+    for (int i = 1; i < trade->nodes && !status; i++) {
+        status = comm_send(comm, i, TAG_AFTER, COMM_CONTROL, answer, trade->answer_bytes);
+    }
+    return status;
+}
+
+static enum stn_status run(struct comm *comm, struct comm_job *job)
+{
+    struct train_trade *trade = (struct train_trade *)job;
+    if (trade->rank == 0) {
+        return decide(comm, trade);
+    }
+    enum stn_status status =
+        comm_send(comm, 0, TAG_MARK, COMM_CONTROL, &trade->own, sizeof(trade->own));
+    return status ? status : comm_receive(comm, 0, TAG_AFTER, trade->answer, trade->answer_bytes);
+}
+
+// ---- creation ----------------------------------------------------------------------------------
+
+static bool arrays_alloc(struct train_trade *trade)
+{
+    size_t nodes = (size_t)trade->nodes, deciding = trade->rank == 0 ? nodes : 1;
+    trade->planned = base_arena_alloc(&trade->arena, nodes * sizeof(*trade->planned));
+    trade->answer_bytes = sizeof(*trade->answer) + nodes * sizeof(trade->answer->after[0]);
+    trade->answer = base_arena_alloc(&trade->arena, trade->answer_bytes);
+    trade->marks = base_arena_alloc(&trade->arena, deciding * sizeof(*trade->marks));
+    trade->scratch = base_arena_alloc(&trade->arena, deciding * sizeof(*trade->scratch));
+    trade->heap = base_arena_alloc(&trade->arena, deciding * sizeof(*trade->heap));
+    return trade->planned && trade->answer && trade->marks && trade->scratch && trade->heap;
+}
+
+bool train_trade_wanted(const struct stn_train_config *config)
+{
+    const struct hypertune_policy *policy = hypertune_policy_of(config->policy);
+    return config->trade && policy && policy->does->trades && !config->split;
+}
+
+enum stn_status train_trade_create(struct comm *comm, const struct plan_node limits[],
+                                   const struct train_meter *meter, struct train_trade **out)
+{
+    struct train_trade *trade = calloc(1, sizeof(*trade));
+    if (trade) {
+        *trade = (struct train_trade){.job.run = run,
+                                      .comm = comm,
+                                      .rank = comm_rank(comm),
+                                      .nodes = comm_size(comm),
+                                      .limits = limits,
+                                      .meter = meter};
+    }
+    if (!trade || !arrays_alloc(trade)) {
+        train_trade_destroy(trade);
+        return stn_fail(STN_ERR_NO_MEMORY, "no memory to trade among %d nodes", comm_size(comm));
+    }
+    *out = trade;
+    return STN_OK;
+}
+
+void train_trade_destroy(struct train_trade *trade)
+{
+    if (!trade) {
+        return;
+    }
+    if (trade->told && !trade->heard) {
+        comm_abandon(trade->comm); // or the job might wait for ever
+        enum stn_status status = comm_wait(trade->comm, &trade->job);
+        (void)status;
+    }
+    base_arena_fini(&trade->arena);
+    free(trade);
+}
+
+// ---- a step ------------------------------------------------------------------------------------
+
+void train_trade_begin(struct train_trade *trade, const int planned[], bool may_give)
+{
+    int own = planned[trade->rank], partners = 0;
+    memcpy(trade->planned, planned, (size_t)trade->nodes * sizeof(*planned));
+    for (int i = 0; i < trade->nodes; i++) {
+        partners += plan_trade_takes_part(planned[i]);
+    }
+    trade->trades = partners > 1 && trade->rest == 0;
+    trade->rest -= trade->rest > 0;
+    trade->told = trade->heard = false;
+    trade->own =
+        (struct plan_trade_node){.planned = own, .kept = may_give ? plan_trade_kept(own) : own};
+    trade->begin_ns = base_clock_ns();
+    trade->wait_seconds = 0.0;
+}
+
+static void tell(struct train_trade *trade, int done)
+{
+    trade->told = true;
+    trade->own.done = done;
+    trade->own.seconds = (double)(base_clock_ns() - trade->begin_ns) * 1e-9;
+    if (trade->meter->pace) {
+        trade->own.seconds =
+            trade->meter->pace(trade->meter->context, trade->rank, trade->own.seconds);
+    }
+    comm_submit(trade->comm, &trade->job);
+}
+
+static enum stn_status hear(struct train_trade *trade)
+{
+    int64_t begin = base_clock_ns();
+    trade->heard = true;
+    enum stn_status status = comm_wait(trade->comm, &trade->job);
+    trade->wait_seconds += (double)(base_clock_ns() - begin) * 1e-9;
+    trade->rest = status ? 0 : trade->answer->rest;
+    return status;
+}
+
+// Gradients leave with a node's last micro-batch, so it must know before which that is.
+static bool must_know(const struct train_trade *trade, int done, int group)
+{
+    return done + group > trade->own.kept || done + group >= trade->own.planned;
+}
+
+enum stn_status train_trade_look(struct train_trade *trade, int done, int group, const int **after)
+{
+    const struct plan_trade_node *own = &trade->own;
+    bool takes_part = plan_trade_takes_part(own->planned);
+    *after = NULL;
+    if (!trade->trades || trade->heard) {
+        return STN_OK;
+    }
+    bool must = takes_part && must_know(trade, done, group);
+    if (!trade->told && (must || done >= plan_trade_mark(own->planned))) {
+        tell(trade, done);
+    }
+    if (!trade->told || !takes_part || (!must && !comm_is_done(trade->comm, &trade->job))) {
+        return STN_OK;
+    }
+    enum stn_status status = hear(trade);
+    const int *said = trade->answer->after;
+    bool same = memcmp(said, trade->planned, (size_t)trade->nodes * sizeof(*said)) == 0;
+    *after = status || same ? NULL : said;
+    return status;
+}
+
+enum stn_status train_trade_end(struct train_trade *trade)
+{
+    if (!trade->trades || trade->heard) {
+        return STN_OK;
+    }
+    if (!trade->told) {
+        tell(trade, 0);
+    }
+    return hear(trade);
+}
+
+double train_trade_wait_seconds(const struct train_trade *trade)
+{
+    return trade->wait_seconds;
+}

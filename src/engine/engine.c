@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/engine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/option.h"
+#include "engine/memory.h"
+
+enum { NAMES_MAX = 32, THREADS_MAX = 1024 };
+
+enum stn_status train_engine_open(const char *backend, int threads, size_t state_bytes,
+                                  size_t memory, const struct nn_net_config *net,
+                                  struct train_engine *out)
+{
+    *out = (struct train_engine){.cpu = base_cpu_share()};
+    if (threads < 0 || threads > THREADS_MAX) {
+        return stn_fail(STN_ERR_INVALID, "--threads %d: must be from 0 (all we may use) to %d",
+                        threads, THREADS_MAX);
+    }
+    out->threads = threads > 0 ? threads : out->cpu.threads;
+    enum stn_status status = kernel_create(backend, out->threads, &out->kernel);
+    if (status) {
+        return status;
+    }
+    struct nn_net_config fitting = *net;
+    status = train_memory_settle(out->kernel, &fitting, state_bytes, memory);
+    if (!status) {
+        status = nn_net_create(out->kernel, &fitting, &out->net);
+    }
+    if (status) {
+        out->net = NULL;
+        train_engine_close(out);
+    }
+    return status;
+}
+
+void train_engine_close(struct train_engine *engine)
+{
+    nn_net_destroy(engine->net);
+    kernel_destroy(engine->kernel);
+    engine->net = NULL;
+    engine->kernel = NULL;
+}
+
+struct descent {
+    struct nn_net *net;
+    const struct optim_sgd *sgd;
+    float lr, scale;
+    float *weights, *momentum;
+    const float *gradient_sums;
+    int lanes;
+};
+
+// A lane's part of every tensor.
+static void descend(void *context, int lane)
+{
+    const struct descent *d = context;
+    size_t lanes = (size_t)d->lanes, own = (size_t)lane;
+    for (int i = 0; i < nn_net_tensor_count(d->net); i++) {
+        const struct nn_tensor *w = nn_net_tensor(d->net, i);
+        size_t from = w->count * own / lanes, at = w->offset + from;
+        if (w->kind == NN_PARAMETER) {
+            optim_sgd_step(d->sgd, d->lr, d->scale, w->decay, w->count * (own + 1) / lanes - from,
+                           d->gradient_sums + at, d->momentum + at, d->weights + at);
+        }
+    }
+}
+
+void train_engine_descend(struct train_engine *engine, const struct optim_sgd *sgd, double lr,
+                          int64_t count, float *momentum)
+{
+    struct kernel *lanes = kernel_lanes(engine->kernel);
+    struct descent d = {
+        .net = engine->net,
+        .sgd = sgd,
+        .lr = (float)lr,
+        .scale = 1.0f / (float)count,
+        .weights = nn_net_parameters(engine->net),
+        .momentum = momentum,
+        .gradient_sums = nn_net_gradient_sums(engine->net),
+        .lanes = lanes ? kernel_lane_count(lanes) : 1,
+    };
+    if (lanes) {
+        kernel_lanes_run(lanes, descend, &d);
+    } else {
+        descend(&d, 0);
+    }
+    nn_net_weights_changed(engine->net);
+}
+
+enum stn_status train_find_model(const char *name, const struct stn_model_info **out)
+{
+    const char *names[NAMES_MAX + 1] = {NULL};
+    char list[256] = "";
+    for (int i = 0; i < stn_model_count() && i < NAMES_MAX; i++) {
+        names[i] = stn_model_at(i)->name;
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "", names[i]);
+    }
+    if (!name) {
+        return stn_fail(STN_ERR_INVALID, "--net: which network? There are %s", list);
+    }
+    *out = stn_model_find(name);
+    if (*out) {
+        return STN_OK;
+    }
+    const char *near = base_did_you_mean(name, names);
+    return stn_fail(STN_ERR_INVALID, "--net %s: no such network; %s%s", name,
+                    near ? "did you mean " : "there are ", near ? near : list);
+}
+
+int train_loader_threads(int wanted, int threads)
+{
+    return wanted > 0 ? wanted : threads > 1 ? 2 : 1;
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "infer/evaluate.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "checkpoint/checkpoint.h"
+#include "engine/engine.h"
+
+static void renormalise(const struct train_renormalise *r, float *images, int rows)
+{
+    for (int n = 0; n < rows; n++) {
+        for (int c = 0; c < r->channels; c++) {
+            for (size_t i = 0; i < r->pixels; i++, images++) {
+                *images = *images * r->scale[c] + r->shift[c];
+            }
+        }
+    }
+}
+
+static enum stn_status evaluate_micro_batch(const struct train_evaluation *e,
+                                            struct kernel_loss_totals *totals)
+{
+    if (e->stop_requested && e->stop_requested(e->stop_context)) {
+        return STN_ERR_INTERRUPTED;
+    }
+    struct data_batch *batch;
+    enum stn_status status = train_feed_next(e->feed, &batch);
+    if (status) {
+        return status;
+    }
+    if (e->renormalise) {
+        renormalise(e->renormalise, batch->images, batch->count);
+    }
+    if (batch->count > 0) {
+        status = nn_net_eval(e->net, batch->images, batch->labels, batch->count, totals);
+    }
+    train_feed_release(e->feed, batch);
+    return status;
+}
+
+// The other nodes are taken to be as far as this one.
+static void tell_progress(const struct train_evaluation *e, const struct train_feed_step *step,
+                          int done)
+{
+    if (e->observer && e->observer->eval) {
+        int64_t part = (step->end - step->begin) * done / step->share.micro_batches;
+        e->observer->eval(e->observer->context, step->begin + part, e->feed->samples);
+    }
+}
+
+enum stn_status train_evaluate(const struct train_evaluation *e, struct kernel_loss_totals *totals)
+{
+    *totals = (struct kernel_loss_totals){0};
+    train_feed_seek(e->feed, 0, 0, 1);
+    while (!train_feed_is_over(e->feed)) {
+        struct train_feed_step step = train_feed_begin_step(e->feed);
+        for (int k = 0; k < step.share.micro_batches; k++) {
+            enum stn_status status = evaluate_micro_batch(e, totals);
+            if (status) {
+                return status;
+            }
+            tell_progress(e, &step, k + 1);
+        }
+    }
+    return STN_OK;
+}
+
+// ---- stn_eval_run ------------------------------------------------------------------------------
+
+struct evaluator {
+    struct checkpoint *checkpoint;
+    struct stn_dataset *dataset;
+    struct train_engine engine;
+    struct train_feed feed;
+    struct train_renormalise renormalise;
+    bool other_norm;
+};
+
+static enum stn_status open_dataset(struct evaluator *v, const struct stn_eval_config *config)
+{
+    const struct checkpoint_meta *meta = checkpoint_meta(v->checkpoint);
+    struct stn_dataset_options options = meta->config.data;
+    if (config->data) {
+        options.spec = config->data;
+    }
+    options.class_names = checkpoint_class_names(v->checkpoint);
+    options.class_count = meta->classes;
+    enum stn_status status = stn_dataset_open(&options, &v->dataset);
+    if (status) {
+        return status;
+    }
+    const struct stn_dataset_info *data = stn_dataset_info(v->dataset);
+    if (data->channels != meta->channels) {
+        return stn_fail(STN_ERR_INVALID, "--data %s has %d channels; %s was trained with %d",
+                        options.spec, data->channels, config->checkpoint, meta->channels);
+    }
+    if (data->image_size != meta->config.data.image_size) {
+        return stn_fail(STN_ERR_INVALID,
+                        "--data %s has images of %d pixels; %s was trained with %d", options.spec,
+                        data->image_size, config->checkpoint, meta->config.data.image_size);
+    }
+    if (data->count[config->subset] == 0) {
+        return stn_fail(STN_ERR_INVALID, "--data %s: the subset to evaluate is empty",
+                        options.spec);
+    }
+    return STN_OK;
+}
+
+// The network expects its own training's normalisation; the data set has applied this data's.
+static void plan_renormalise(struct evaluator *v)
+{
+    const struct checkpoint_meta *meta = checkpoint_meta(v->checkpoint);
+    const struct stn_dataset_info *data = stn_dataset_info(v->dataset);
+    size_t size = (size_t)data->image_size;
+    v->renormalise = (struct train_renormalise){.channels = data->channels, .pixels = size * size};
+    for (int c = 0; c < data->channels; c++) {
+        v->renormalise.scale[c] = data->std[c] / meta->std[c];
+        v->renormalise.shift[c] = (data->mean[c] - meta->mean[c]) / meta->std[c];
+        v->other_norm |= data->std[c] != meta->std[c] || data->mean[c] != meta->mean[c];
+    }
+}
+
+static enum stn_status open_network(struct evaluator *v, const struct stn_eval_config *config)
+{
+    const struct checkpoint_meta *meta = checkpoint_meta(v->checkpoint);
+    const struct nn_net_config net = {
+        .model = stn_model_find(meta->config.net),
+        .shape = {.image_size = meta->config.data.image_size,
+                  .channels = meta->channels,
+                  .classes = meta->classes},
+        .micro_batch = config->micro_batch > 0 ? config->micro_batch : meta->config.micro_batch,
+        .label_smoothing = (float)meta->config.label_smoothing,
+        .inference = true,
+    };
+    enum stn_status status =
+        train_engine_open(config->backend, config->threads, 0, 0, &net, &v->engine);
+    return status ? status : checkpoint_load(v->checkpoint, v->engine.net, NULL);
+}
+
+static enum stn_status open_feed(struct evaluator *v, const struct stn_eval_config *config)
+{
+    const struct stn_dataset_info *data = stn_dataset_info(v->dataset);
+    int micro_batch = nn_net_config(v->engine.net)->micro_batch;
+    const struct data_source source = {.dataset = v->dataset,
+                                       .sampler = {.count = (uint64_t)data->count[config->subset]}};
+    const struct train_feed_config feed = {
+        .loader = {.subset = config->subset,
+                   .sources = {[DATA_PUBLIC] = source},
+                   .augment = DATA_AUGMENT_NONE,
+                   .micro_batch = micro_batch,
+                   .threads = train_loader_threads(config->loader_threads, v->engine.threads),
+                   .skip_bad = config->skip_bad},
+        .batch = micro_batch,
+    };
+    return train_feed_open(&feed, &v->feed);
+}
+
+static enum stn_status evaluator_open(struct evaluator *v, const struct stn_eval_config *config)
+{
+    if (!config->checkpoint) {
+        return stn_fail(STN_ERR_INVALID,
+                        "--checkpoint: which one? For example run/best.safetensors");
+    }
+    if (config->micro_batch < 0 || config->loader_threads < 0) {
+        return stn_fail(STN_ERR_INVALID, "--micro-batch and --loader-threads must not be negative");
+    }
+    enum stn_status status = checkpoint_open(config->checkpoint, &v->checkpoint);
+    if (!status) {
+        status = open_dataset(v, config);
+    }
+    if (!status) {
+        plan_renormalise(v);
+        status = open_network(v, config);
+    }
+    if (!status) {
+        status = open_feed(v, config);
+    }
+    return status;
+}
+
+static void evaluator_close(struct evaluator *v)
+{
+    train_feed_close(&v->feed);
+    train_engine_close(&v->engine);
+    stn_dataset_close(v->dataset);
+    checkpoint_close(v->checkpoint);
+}
+
+static enum stn_status evaluator_run(struct evaluator *v, const struct stn_train_observer *observer,
+                                     struct stn_eval_result *out)
+{
+    const struct train_evaluation e = {
+        .net = v->engine.net,
+        .feed = &v->feed,
+        .observer = observer,
+        .renormalise = v->other_norm ? &v->renormalise : NULL,
+    };
+    struct kernel_loss_totals totals;
+    double begin = base_clock_seconds();
+    enum stn_status status = train_evaluate(&e, &totals);
+    if (status) {
+        return status;
+    }
+    double count = totals.count > 0 ? (double)totals.count : 1.0;
+    *out = (struct stn_eval_result){
+        .images = totals.count,
+        .skipped = data_loader_stats(v->feed.loader).skipped,
+        .loss = totals.loss_sum / count,
+        .accuracy = (double)totals.correct / count,
+        .seconds = base_clock_seconds() - begin,
+    };
+    return STN_OK;
+}
+
+enum stn_status stn_eval_run(const struct stn_eval_config *config,
+                             const struct stn_train_observer *observer, struct stn_eval_result *out)
+{
+    struct evaluator v = {0};
+    enum stn_status status = evaluator_open(&v, config);
+    if (!status) {
+        status = evaluator_run(&v, observer, out);
+    }
+    evaluator_close(&v);
+    return status;
+}

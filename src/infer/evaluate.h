@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole split through a network, as after each epoch and by stn_eval_run.
+#ifndef INFER_EVALUATE_H
+#define INFER_EVALUATE_H
+
+#include "crew/feed.h"
+#include "nn/net.h"
+#include "stannis/train.h"
+
+struct train_evaluation {
+    struct nn_net *net;
+    struct train_feed *feed;
+    const struct stn_train_observer *observer; // or NULL
+    bool (*stop_requested)(void *context);     // polled between micro-batches; or NULL
+    void *stop_context;
+    // Applied to every image before the network sees it, or NULL: pixel = pixel·scale + shift, by
+    // channel.
+    const struct train_renormalise {
+        int channels;
+        size_t pixels; // of a channel
+        float scale[3], shift[3];
+    } * renormalise;
+};
+
+// ERR_INTERRUPTED when asked to stop.
+STN_MUST_CHECK enum stn_status train_evaluate(const struct train_evaluation *e,
+                                              struct kernel_loss_totals *totals);
+
+#endif

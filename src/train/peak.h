@@ -1,9 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-// What the cores could do at best: fused multiply-adds on registers, nothing else.
-#ifndef TRAIN_PEAK_H
-#define TRAIN_PEAK_H
-
-// Single-precision GFLOP/s of `threads` threads together, the best of a few short tries.
-double train_peak_gflops(int threads);
-
-#endif

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/micro_batch.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#include "bench/micro_batch.h"
+#include "crew/nodes.h"
+#include "plan/outlook.h"
+#include "plan/split.h"
+#include "stannis/log.h"
+
+// Everybody's trials.
+struct crew_trials {
+    struct stn_micro_batch_trials *all; // [nodes]
+    double *speeds;                     // [nodes] with one candidate
+    struct plan_node *planned;          // [nodes]
+    struct plan_offer *heap;            // [nodes]
+    int *split;                         // [nodes]
+    int nodes;
+};
+
+static void crew_trials_fini(struct crew_trials *crew)
+{
+    free(crew->all);
+    free(crew->speeds);
+    free(crew->planned);
+    free(crew->heap);
+    free(crew->split);
+}
+
+static enum stn_status crew_trials_init(struct crew_trials *crew, int nodes)
+{
+    size_t count = (size_t)nodes;
+    *crew = (struct crew_trials){.all = calloc(count, sizeof(*crew->all)),
+                                 .speeds = calloc(count, sizeof(*crew->speeds)),
+                                 .planned = calloc(count, sizeof(*crew->planned)),
+                                 .heap = calloc(count, sizeof(*crew->heap)),
+                                 .split = calloc(count, sizeof(*crew->split)),
+                                 .nodes = nodes};
+    bool complete = crew->all && crew->speeds && crew->planned && crew->heap && crew->split;
+    return complete ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", nodes);
+}
+
+// Fills speeds; false: not all have tried this one.
+static bool find_speeds(struct crew_trials *crew, int micro_batch)
+{
+    int tried = 0;
+    for (int n = 0; n < crew->nodes; n++) {
+        const struct stn_micro_batch_trials *own = &crew->all[n];
+        for (int k = 0; k < own->count; k++) {
+            if (own->at[k].micro_batch == micro_batch) {
+                crew->speeds[n] = own->at[k].images_per_second;
+                tried++;
+            }
+        }
+    }
+    return tried == crew->nodes;
+}
+
+double train_micro_batch_speed(const double speeds[], int nodes, int micro_batch, int batch,
+                               const struct plan_scratch *scratch, int split[])
+{
+    double sum = 0.0;
+    for (int n = 0; n < nodes; n++) {
+        scratch->nodes[n] = (struct plan_node){
+            .kind = n, .curve = {.line = {.each_s = micro_batch / speeds[n]}}, .cap = INT_MAX};
+        sum += speeds[n];
+    }
+    const struct plan_cluster cluster = {
+        .nodes = scratch->nodes, .count = nodes, .micro_batch = micro_batch};
+    bool planned =
+        batch > 0 && plan_split(&cluster, batch / micro_batch, scratch->offers, split) == STN_OK;
+    return planned ? plan_outlook_of(&cluster, split, NULL).samples_per_s : sum;
+}
+
+// Into one: candidates that all have tried, with the speed that the nodes have together.
+static struct stn_micro_batch_trials add_up(struct crew_trials *crew, int batch)
+{
+    const struct plan_scratch scratch = {.nodes = crew->planned, .offers = crew->heap};
+    struct stn_micro_batch_trials sum = {0};
+    for (int i = 0; i < crew->all[0].count; i++) {
+        struct stn_micro_batch_trial one = {.micro_batch = crew->all[0].at[i].micro_batch};
+        if (find_speeds(crew, one.micro_batch)) {
+            one.images_per_second = train_micro_batch_speed(
+                crew->speeds, crew->nodes, one.micro_batch, batch, &scratch, crew->split);
+            sum.at[sum.count++] = one;
+        }
+    }
+    for (int i = 1; i < sum.count; i++) {
+        bool faster = sum.at[i].images_per_second > sum.at[sum.best].images_per_second;
+        sum.best = faster ? i : sum.best;
+    }
+    return sum;
+}
+
+// Node 0's choice is everybody's.
+static enum stn_status agree_on(struct train_nodes *nodes, int batch,
+                                struct stn_micro_batch_trials *trials)
+{
+    if (nodes->size == 1) {
+        return STN_OK;
+    }
+    struct crew_trials crew;
+    enum stn_status status = train_nodes_agree(nodes, crew_trials_init(&crew, nodes->size));
+    if (!status) {
+        status = comm_all_gather(nodes->comm, COMM_CONTROL, trials, sizeof(*trials), crew.all);
+    }
+    if (!status) {
+        *trials = add_up(&crew, batch);
+        status = comm_broadcast(nodes->comm, COMM_CONTROL, 0, trials, sizeof(*trials));
+    }
+    crew_trials_fini(&crew);
+    if (!status && trials->count == 0) {
+        status =
+            stn_fail(STN_ERR_INVALID,
+                     "--micro-batch auto: no size fits the memory of all nodes; give a number");
+    }
+    return status;
+}
+
+enum stn_status train_micro_batch_settle(struct stn_train_config *config,
+                                         struct stn_model_shape shape, int threads,
+                                         struct train_nodes *nodes)
+{
+    if (config->micro_batch != STN_MICRO_BATCH_AUTO) {
+        return STN_OK;
+    }
+    const struct stn_bench_config bench = {
+        .net = config->net,
+        .shape = shape,
+        .threads = threads,
+        .backend = config->backend,
+        .memory = config->memory ? config->memory : train_nodes_own(nodes)->memory,
+        .steps = 1,
+    };
+    struct stn_micro_batch_trials trials;
+    enum stn_status status = train_micro_batch_choose(&bench, config->batch, &trials);
+    status = train_nodes_agree(nodes, status);
+    if (!status) {
+        status = agree_on(nodes, config->batch, &trials);
+    }
+    if (!status) {
+        config->micro_batch = trials.at[trials.best].micro_batch;
+    }
+    if (!status && nodes->rank == 0) {
+        stn_log(STN_LOG_INFO, "micro-batches of %d are the fastest here (%.1f img/s)",
+                config->micro_batch, trials.at[trials.best].images_per_second);
+    }
+    return status;
+}

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/plan.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "plan/outlook.h"
+#include "stannis/stannis.h"
+
+// ---- splitting ---------------------------------------------------------------------------------
+
+static int micro_batches_of(int batch, int micro_batch)
+{
+    return (batch + micro_batch - 1) / micro_batch;
+}
+
+static struct plan_policy_options options_of(const struct train_subject *subject)
+{
+    const struct stn_train_config *config = subject->config;
+    struct plan_policy_options options = plan_policy_defaults;
+    options.adjust_s = config->adjust;
+    options.margin = config->margin;
+    options.batch.efficiency = config->efficiency;
+    options.batch.samples = subject->samples;
+    bool any_private = subject->samples > subject->counts[0];
+    options.batch.private_samples = any_private ? subject->counts + 1 : NULL;
+    return options;
+}
+
+// M at most: that of the batch, or the limit of what --batch auto may take.
+static int most_of(const struct train_subject *subject, const struct plan_policy_options *options)
+{
+    int least, most, micro_batch = subject->config->micro_batch;
+    if (subject->config->batch != STN_BATCH_AUTO) {
+        return micro_batches_of(subject->config->batch, micro_batch);
+    }
+    plan_batch_limits(&options->batch, micro_batch, &least, &most);
+    return most;
+}
+
+enum stn_status train_plan_split(const struct train_subject *subject, struct train_profile *profile,
+                                 int *batch, struct train_splits *out)
+{
+    const struct stn_train_config *config = subject->config;
+    const struct plan_policy_options options = options_of(subject);
+    bool given = config->batch != STN_BATCH_AUTO;
+    enum stn_status status =
+        train_profile_cap(profile, subject->cluster, most_of(subject, &options));
+    if (status) {
+        return status;
+    }
+    int64_t steps = given ? (subject->samples + config->batch - 1) / config->batch : 1;
+    if (given) {
+        train_profile_floor(profile, subject->counts, steps);
+    }
+    const struct plan_request request = {
+        .cluster = profile->cluster,
+        .micro_batches = given ? micro_batches_of(config->batch, config->micro_batch) : 0,
+        .options = options,
+    };
+    status = train_splits_plan(&request, config->policy, out);
+    if (status || given) {
+        *batch = config->batch;
+        return status;
+    }
+    *batch = train_splits_sum(out) * config->micro_batch;
+    train_profile_floor(profile, subject->counts, (subject->samples + *batch - 1) / *batch);
+    return STN_OK;
+}
+
+double train_plan_trial(const struct train_profile *profile, const int split[], double seconds,
+                        int step[])
+{
+    double longest_s = 0.0, least_s = seconds;
+    int count = profile->cluster.count;
+    for (int i = 0; i < count; i++) {
+        if (split[i] > 0) {
+            least_s = fmax(least_s, plan_curve_seconds(&profile->nodes[i].curve, 1));
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        const struct plan_curve *curve = &profile->nodes[i].curve;
+        step[i] = split[i] > 0 ? plan_curve_within(curve, least_s, 1, split[i]) : 0;
+        longest_s = fmax(longest_s, plan_curve_seconds(curve, step[i]));
+    }
+    return longest_s;
+}
+
+// ---- describing --------------------------------------------------------------------------------
+
+static double uniform_speed(const struct train_subject *subject,
+                            const struct train_profile *profile, int batch)
+{
+    const struct plan_request request = {
+        .cluster = profile->cluster,
+        .micro_batches = micro_batches_of(batch, profile->cluster.micro_batch),
+        .options = options_of(subject),
+    };
+    struct train_splits splits;
+    if (train_splits_plan(&request, STN_POLICY_UNIFORM, &splits)) {
+        return 0.0;
+    }
+    double speed = plan_outlook_of(&profile->cluster, splits.values, NULL).samples_per_s;
+    train_splits_fini(&splits);
+    return speed;
+}
+
+static const char *date_now(struct base_arena *arena)
+{
+    char text[32] = "";
+    time_t now = time(NULL);
+    struct tm utc;
+    if (gmtime_r(&now, &utc)) {
+        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    }
+    return base_arena_strdup(arena, text);
+}
+
+static bool fill_nodes(const struct train_profile *profile, const int split[],
+                       const struct plan_outlook_node *outlook, struct stn_plan *plan)
+{
+    bool ok = true;
+    for (int i = 0; i < plan->nodes && ok; i++) {
+        const struct train_node_profile *about = &profile->about[i];
+        const struct plan_node *node = &profile->nodes[i];
+        plan->node[i] = (struct stn_plan_node){
+            .name = base_arena_strdup(plan->memory, node->name),
+            .threads = about->threads,
+            .cpus = about->cpus,
+            .fixed_seconds = node->curve.line.fixed_s,
+            .each_seconds = node->curve.line.each_s,
+            .update_seconds = about->update_s,
+            .fixed_error = about->fixed_error_s,
+            .each_error = about->each_error_s,
+            .noise = about->noise,
+            .samples = about->samples,
+            .outliers = about->outliers,
+            .doubt = *about->doubt ? base_arena_strdup(plan->memory, about->doubt) : NULL,
+            .memory_needed = about->memory_needed,
+            .memory_limit = about->memory_limit,
+            .floor = node->floor,
+            .cap = node->cap,
+            .micro_batches = split[i],
+            .busy = outlook[i].busy,
+            .too_slow = split[i] == 0 && outlook[i].too_slow,
+        };
+        ok = plan->node[i].name && (!*about->doubt || plan->node[i].doubt);
+    }
+    return ok;
+}
+
+static void fill_head(const struct train_subject *subject, const struct train_profile *profile,
+                      int batch, const struct plan_outlook *outlook, struct stn_plan *plan)
+{
+    const struct stn_train_config *config = subject->config;
+    const struct plan_reduction *reduction = &profile->cluster.reduction;
+    plan->net = base_arena_strdup(plan->memory, config->net);
+    plan->date = date_now(plan->memory);
+    plan->version = base_arena_strdup(plan->memory, STN_VERSION);
+    plan->image_size = config->data.image_size;
+    plan->channels = subject->channels;
+    plan->classes = subject->classes;
+    plan->micro_batch = profile->cluster.micro_batch;
+    plan->batch = batch;
+    plan->policy = config->policy;
+    plan->in_turn = profile->in_turn;
+    plan->tuning_seconds = profile->seconds;
+    plan->reduction_seconds = reduction->total_s;
+    plan->hidden_seconds = reduction->hidden_s;
+    plan->uneven_seconds = reduction->uneven_s;
+    plan->step_seconds = outlook->step_s;
+    plan->images_per_second = outlook->samples_per_s;
+    plan->ceiling = outlook->ceiling;
+    plan->efficiency = outlook->efficiency;
+    plan->uniform_images_per_second = uniform_speed(subject, profile, batch);
+}
+
+struct stn_plan *train_plan_alloc(int nodes)
+{
+    struct base_arena arena = {0}, *memory = base_arena_alloc(&arena, sizeof(*memory));
+    struct stn_plan *plan = memory ? base_arena_alloc(&arena, sizeof(*plan)) : NULL;
+    struct stn_plan_node *node =
+        plan ? base_arena_alloc(&arena, (size_t)nodes * sizeof(*node)) : NULL;
+    if (!node) {
+        base_arena_fini(&arena);
+        return NULL;
+    }
+    *memory = arena;
+    *plan = (struct stn_plan){.nodes = nodes, .node = node, .memory = memory};
+    return plan;
+}
+
+enum stn_status train_plan_describe(const struct train_subject *subject,
+                                    const struct train_profile *profile, int batch,
+                                    const int split[], struct stn_plan **out)
+{
+    int count = profile->cluster.count;
+    struct plan_outlook_node *outlook = calloc((size_t)count, sizeof(*outlook));
+    struct stn_plan *plan = outlook ? train_plan_alloc(count) : NULL;
+    bool ok = plan != NULL;
+    if (ok) {
+        const struct plan_outlook whole = plan_outlook_of(&profile->cluster, split, outlook);
+        fill_head(subject, profile, batch, &whole, plan);
+        ok = fill_nodes(profile, split, outlook, plan) && plan->net && plan->date && plan->version;
+    }
+    free(outlook);
+    if (!ok) {
+        stn_plan_destroy(plan);
+        return stn_fail(STN_ERR_NO_MEMORY, "no memory for a plan of %d nodes", count);
+    }
+    *out = plan;
+    return STN_OK;
+}
+
+void stn_plan_destroy(struct stn_plan *plan)
+{
+    if (plan) {
+        struct base_arena arena = *plan->memory; // it keeps itself
+        base_arena_fini(&arena);
+    }
+}
+
+// ---- using one that was made before ------------------------------------------------------------
+
+static bool same_nodes(const struct stn_plan *plan, const struct cluster *cluster, char *why,
+                       size_t bytes)
+{
+    if (plan->nodes != cluster->count) {
+        snprintf(why, bytes, "it is for %d nodes, and there are %d", plan->nodes, cluster->count);
+        return false;
+    }
+    for (int i = 0; i < plan->nodes; i++) {
+        const struct stn_plan_node *planned = &plan->node[i];
+        const struct cluster_node *here = &cluster->nodes[i];
+        if (strcmp(planned->name, here->name) != 0) {
+            snprintf(why, bytes, "its node %d is %.40s, and here it is %.40s", i, planned->name,
+                     here->name);
+            return false;
+        }
+        if (here->cpus > 0.0 && fabs(planned->cpus / here->cpus - 1.0) > 0.01) {
+            snprintf(why, bytes, "its node %.40s had %g CPUs, and here it has %g", planned->name,
+                     planned->cpus, here->cpus);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool train_plan_fits(const struct stn_plan *plan, const struct train_subject *subject, char *why,
+                     size_t bytes)
+{
+    const struct stn_train_config *config = subject->config;
+    const struct {
+        const char *what;
+        int planned, here;
+    } numbers[] = {
+        {"image size", plan->image_size, config->data.image_size},
+        {"number of channels", plan->channels, subject->channels},
+        {"number of classes", plan->classes, subject->classes},
+        {"micro-batch", plan->micro_batch,
+         config->micro_batch > 0 ? config->micro_batch : plan->micro_batch},
+    };
+    if (strcmp(plan->net, config->net) != 0) {
+        snprintf(why, bytes, "it is for %.40s, not for %.40s", plan->net, config->net);
+        return false;
+    }
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        if (numbers[i].planned != numbers[i].here) {
+            snprintf(why, bytes, "its %s is %d, and here it is %d", numbers[i].what,
+                     numbers[i].planned, numbers[i].here);
+            return false;
+        }
+    }
+    return same_nodes(plan, subject->cluster, why, bytes);
+}
+
+enum stn_status train_plan_check(const struct stn_plan *plan, const struct train_subject *subject,
+                                 const char *label)
+{
+    char why[160];
+    if (train_plan_fits(plan, subject, why, sizeof(why))) {
+        return STN_OK;
+    }
+    return stn_fail(STN_ERR_INVALID, "--plan %s: does not fit: %s; tune again", label, why);
+}
+
+void train_plan_take(const struct stn_plan *plan, struct train_profile *profile)
+{
+    for (int i = 0; i < plan->nodes; i++) {
+        const struct stn_plan_node *node = &plan->node[i];
+        struct train_node_profile *about = &profile->about[i];
+        about->line = (struct plan_line){node->fixed_seconds, node->each_seconds};
+        about->update_s = node->update_seconds;
+        about->fixed_error_s = node->fixed_error;
+        about->each_error_s = node->each_error;
+        about->noise = node->noise;
+        about->samples = node->samples;
+        about->outliers = node->outliers;
+        snprintf(about->doubt, sizeof(about->doubt), "%s", node->doubt ? node->doubt : "");
+    }
+    profile->in_turn = plan->in_turn;
+    profile->seconds = plan->tuning_seconds;
+    profile->cluster.reduction = (struct plan_reduction){
+        plan->reduction_seconds, plan->hidden_seconds, plan->uneven_seconds};
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finding out how fast nodes are: each measures its own steps, of a few sizes, until the line
+// through them is good enough (plan/fit.h). What a step is, a probe says: a trainer's
+// (train/trainer_tune.c), or made up in tests.
+//
+// Nodes measure at the same time, as they will train: what they share (memory, caches, a core's two
+// threads) is shared then too. Whoever is done first goes on computing until all are. Only nodes
+// that ask for more CPUs than their machine has take turns, since then nobody's times would lie on
+// a line.
+//
+// Measuring goes in rounds of about the slowest node's longest step; after each all learn how far
+// all are. A step is short against the periods of a CPU quota for small networks, so a sample is
+// the mean of as many as fill some periods.
+#ifndef TUNE_TUNE_H
+#define TUNE_TUNE_H
+
+#include "crew/nodes.h"
+#include "crew/profile.h"
+
+struct tune_step {
+    double compute_s; // until ready to exchange, and the update of the weights
+    double update_s;  // of which the latter
+    double wall_s;    // from its beginning to the next one's
+};
+
+struct tune_probe {
+    void *context;
+    // A step of so many micro-batches by this node alone.
+    enum stn_status (*alone)(void *context, int micro_batches, struct tune_step *out);
+    // A step of all nodes: so many micro-batches here, and the exchange.
+    enum stn_status (*together)(void *context, int micro_batches, struct tune_step *out);
+    // The exchange without computing, all nodes.
+    enum stn_status (*exchange)(void *context, double *seconds);
+    bool (*stop)(void *context); // NULL: never
+};
+
+struct tune_config {
+    struct train_nodes *nodes;
+    const struct tune_probe *probe;
+    const struct stn_train_observer *observer; // of node 0; NULL: none
+    int micro_batch;                           // for the observer
+    struct plan_fit_options fit;               // top: at most
+    double sample_s;                           // a sample is at least so long
+    double budget_s;                           // what measuring should take about
+    int retries;                               // disturbed measurements are done anew
+    int slot, slots;                           // which of the nodes that take turns this one is
+};
+
+// For everything but nodes, probe and turns.
+extern const struct tune_config tune_defaults;
+// What measuring should take about: less of it means shorter samples.
+void tune_set_budget(struct tune_config *config, double seconds);
+
+// Fills line, errors and doubt of this node's own profile. ERR_INTERRUPTED when somebody asked to
+// stop.
+STN_MUST_CHECK enum stn_status tune_lines(const struct tune_config *config,
+                                          struct train_node_profile *own);
+
+// Then real steps with this split [nodes]: what the exchange costs, and what it takes from a node's
+// computing, which corrects `own`. The reduction is the same on all nodes.
+STN_MUST_CHECK enum stn_status tune_reduction(const struct tune_config *config, const int split[],
+                                              double step_s, struct train_node_profile *own,
+                                              struct plan_reduction *out);
+
+// Who takes turns: sets this node's slot and slots. `about` is [count].
+void tune_take_turns(const struct train_node_profile about[], int count, int rank, int *slot,
+                     int *slots);
+// By how much nodes that take turns are slower when all compute: their CPUs over the machine's;
+// ≥ 1.
+double tune_crowding(const struct train_node_profile about[], int count, int rank);
+
+#endif

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// What exchanging costs, from real steps of all nodes: the part that nobody can compute behind, and
+// what the exchange takes from computing meanwhile (its thread runs on the node's own share).
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tune/tune.h"
+
+enum { STEPS_MAX = 20, STEPS_LEAST = 4, EXCHANGES = 3 };
+static const double measure_s = 3.0; // about, for all steps
+// By more than this part of a step the exchange does not slow computing: something else did.
+static const double correction_most = 0.10;
+
+// Of a node, as it travels.
+struct reduction_report {
+    double exchange_s[EXCHANGES];
+    struct tune_step steps[STEPS_MAX];
+};
+
+static double median(double values[], int count)
+{
+    assert(count > 0);
+    for (int i = 1; i < count; i++) {
+        double value = values[i];
+        int at = i;
+        for (; at > 0 && values[at - 1] > value; at--) {
+            values[at] = values[at - 1];
+        }
+        values[at] = value;
+    }
+    return 0.5 * (values[(count - 1) / 2] + values[count / 2]);
+}
+
+// The first of each is not measured: buffers are touched for the first time.
+static enum stn_status measure(const struct tune_config *config, int micro_batches, int steps,
+                               struct reduction_report *out)
+{
+    const struct tune_probe *probe = config->probe;
+    enum stn_status status = STN_OK;
+    for (int i = -1; i < EXCHANGES && !status; i++) {
+        status = probe->exchange(probe->context, &out->exchange_s[i < 0 ? 0 : i]);
+    }
+    for (int i = -1; i < steps && !status; i++) {
+        status = probe->together(probe->context, micro_batches, &out->steps[i < 0 ? 0 : i]);
+    }
+    return status;
+}
+
+// Who comes last to an exchange spends least there, and that is what it takes.
+static double total_of(const struct reduction_report *reports, int nodes)
+{
+    double least[EXCHANGES];
+    for (int e = 0; e < EXCHANGES; e++) {
+        least[e] = reports[0].exchange_s[e];
+        for (int i = 1; i < nodes; i++) {
+            least[e] = fmin(least[e], reports[i].exchange_s[e]);
+        }
+    }
+    return median(least, EXCHANGES);
+}
+
+static double median_compute(const struct tune_step steps[], int count)
+{
+    double values[STEPS_MAX];
+    for (int s = 0; s < count; s++) {
+        values[s] = steps[s].compute_s;
+    }
+    return median(values, count);
+}
+
+// What a step takes beyond the computing of the node that computed longest in it.
+static double exposed_of(const struct reduction_report *reports, int nodes, int steps)
+{
+    double exposed[STEPS_MAX];
+    for (int s = 0; s < steps; s++) {
+        const struct tune_step *longest = &reports[0].steps[s];
+        for (int i = 1; i < nodes; i++) {
+            const struct tune_step *step = &reports[i].steps[s];
+            longest = step->compute_s > longest->compute_s ? step : longest;
+        }
+        exposed[s] = fmax(0.0, longest->wall_s - longest->compute_s);
+    }
+    return median(exposed, steps);
+}
+
+// And that is now this node and now that one: a step is longer than the slowest node's usually is.
+static double uneven_of(const struct reduction_report *reports, int nodes, int steps,
+                        double exposed_s)
+{
+    double wall[STEPS_MAX], slowest_s = 0.0;
+    for (int i = 0; i < nodes; i++) {
+        slowest_s = fmax(slowest_s, median_compute(reports[i].steps, steps));
+    }
+    for (int s = 0; s < steps; s++) {
+        wall[s] = reports[0].steps[s].wall_s;
+    }
+    return fmax(0.0, median(wall, steps) - slowest_s - exposed_s);
+}
+
+// A step among others does not take what it takes alone; the difference does not grow with the
+// step.
+static void correct(struct train_node_profile *own, const struct tune_step *steps, int count,
+                    int micro_batches)
+{
+    double update[STEPS_MAX];
+    for (int s = 0; s < count; s++) {
+        update[s] = steps[s].update_s;
+    }
+    own->update_s = median(update, count);
+    if (micro_batches == 0) {
+        return;
+    }
+    double alone_s = plan_line_seconds(&own->line, micro_batches);
+    double more_s = median_compute(steps, count) - alone_s, most_s = correction_most * alone_s;
+    if (fabs(more_s) > most_s) {
+        if (!*own->doubt) {
+            snprintf(own->doubt, sizeof(own->doubt), "steps with the others took %+.0f %% of alone",
+                     100.0 * more_s / alone_s);
+        }
+        more_s = copysign(most_s, more_s);
+    }
+    own->line.fixed_s += more_s;
+    if (own->line.fixed_s < 0.0) {
+        own->line.each_s += own->line.fixed_s / micro_batches;
+        own->line.fixed_s = 0.0;
+    }
+}
+
+enum stn_status tune_reduction(const struct tune_config *config, const int split[], double step_s,
+                               struct train_node_profile *own, struct plan_reduction *out)
+{
+    struct train_nodes *nodes = config->nodes;
+    *out = (struct plan_reduction){0};
+    if (nodes->size == 1) {
+        return STN_OK;
+    }
+    double wanted = ceil(measure_s / step_s);
+    int steps = wanted < STEPS_LEAST ? STEPS_LEAST : wanted > STEPS_MAX ? STEPS_MAX : (int)wanted;
+    struct reduction_report mine = {0};
+    struct reduction_report *reports = calloc((size_t)nodes->size, sizeof(*reports));
+    enum stn_status status =
+        reports ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory to measure the exchange");
+    status = train_nodes_agree(nodes, status);
+    if (!status) {
+        assert(reports); // all have theirs
+        status = measure(config, split[nodes->rank], steps, &mine);
+        status = train_nodes_agree(nodes, status);
+    }
+    if (!status) {
+        status = comm_all_gather(nodes->comm, COMM_CONTROL, &mine, sizeof(mine), reports);
+    }
+    if (!status) {
+        double exposed_s = exposed_of(reports, nodes->size, steps);
+        out->total_s = fmax(total_of(reports, nodes->size), exposed_s);
+        out->hidden_s = out->total_s - exposed_s;
+        out->uneven_s = uneven_of(reports, nodes->size, steps, exposed_s);
+        correct(own, mine.steps, steps, split[nodes->rank]);
+    }
+    free(reports);
+    return status;
+}

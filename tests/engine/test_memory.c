@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of a network when memory is scarce: first micro-batches go one at a time, then it is
+// refused.
+#include <string.h>
+
+#include "capture.h"
+#include "cmocka_all.h"
+#include "engine/memory.h"
+
+static const struct nn_net_config mobilenet = {
+    .shape = {.image_size = 64, .channels = 3, .classes = 10}, .micro_batch = 16};
+
+static size_t needed(struct kernel *kernel, bool one_at_a_time)
+{
+    struct nn_net_config config = mobilenet;
+    struct nn_net *net;
+    config.model = stn_model_find("mobilenet_v2");
+    config.plan_only = true;
+    config.one_at_a_time = one_at_a_time;
+    assert_int_equal(nn_net_create(kernel, &config, &net), STN_OK);
+    size_t bytes = train_memory_needed(net, TRAIN_MOMENTUM_BYTES);
+    nn_net_destroy(net);
+    return bytes;
+}
+
+static enum stn_status settle(struct kernel *kernel, size_t limit, struct nn_net_config *config)
+{
+    *config = mobilenet;
+    config->model = stn_model_find("mobilenet_v2");
+    return train_memory_settle(kernel, config, TRAIN_MOMENTUM_BYTES, limit);
+}
+
+static void micro_batches_abreast_need_room(void **state)
+{
+    (void)state;
+    struct kernel *kernel;
+    struct nn_net_config config;
+    assert_int_equal(kernel_create("onednn", 2, &kernel), STN_OK);
+    size_t two = needed(kernel, false), one = needed(kernel, true);
+    assert_true(one < two);
+    assert_int_equal(settle(kernel, two, &config), STN_OK);
+    assert_false(config.one_at_a_time);
+    assert_int_equal(settle(kernel, two - 1, &config), STN_OK);
+    assert_true(config.one_at_a_time);
+    assert_int_equal(settle(kernel, one, &config), STN_OK);
+    assert_true(config.one_at_a_time);
+    kernel_destroy(kernel);
+}
+
+static void what_does_not_fit_is_refused_with_what_would(void **state)
+{
+    (void)state;
+    struct kernel *kernel;
+    struct nn_net_config config;
+    assert_int_equal(kernel_create("onednn", 2, &kernel), STN_OK);
+    size_t one = needed(kernel, true);
+    bool fits;
+    struct capture said;
+    capture_start(&said);
+    assert_int_equal(settle(kernel, one - 1, &config), STN_ERR_NO_MEMORY);
+    capture_stop();
+    assert_non_null(strstr(said.last, "mobilenet_v2 at 64 pixels with micro-batches of 16 needs "));
+    assert_non_null(strstr(said.last, "--micro-batch 8 would fit"));
+    config.one_at_a_time = false;
+    assert_int_equal(train_memory_fits(kernel, &config, TRAIN_MOMENTUM_BYTES, one, &fits), STN_OK);
+    assert_true(fits);
+    assert_int_equal(train_memory_fits(kernel, &config, TRAIN_MOMENTUM_BYTES, one - 1, &fits),
+                     STN_OK);
+    assert_false(fits);
+    kernel_destroy(kernel);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(micro_batches_abreast_need_room),
+        cmocka_unit_test(what_does_not_fit_is_refused_with_what_would),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
