@@ -17,7 +17,7 @@
 #include "stannis/train.h"
 
 struct bench {
-    struct train_engine engine;
+    struct engine engine;
     int batch, micro_batch;
     size_t image_floats, parameter_count;
     float *images;   // [micro_batch][channels][size][size]
@@ -95,7 +95,7 @@ static enum stn_status bench_open(struct bench *b, const struct stn_bench_config
     const struct stn_model_info *model = NULL;
     enum stn_status status = check(config);
     if (!status) {
-        status = train_find_model(config->net, &model);
+        status = engine_find_model(config->net, &model);
     }
     if (!status) {
         status = choose_sizes(b, config, model);
@@ -108,8 +108,8 @@ static enum stn_status bench_open(struct bench *b, const struct stn_bench_config
     if (net.shape.image_size == 0) {
         net.shape.image_size = model->default_image_size;
     }
-    status = train_engine_open(config->backend, config->threads, TRAIN_MOMENTUM_BYTES,
-                               config->memory, &net, &b->engine);
+    status = engine_open(config->backend, config->threads, ENGINE_MOMENTUM_BYTES, config->memory,
+                         &net, &b->engine);
     if (!status) {
         status = allocate(b, &net.shape, config->steps);
     }
@@ -128,7 +128,7 @@ static void bench_close(struct bench *b)
     free(b->labels);
     base_pages_free(b->momentum, b->parameter_count * sizeof(float));
     base_pages_free(b->images, b->image_floats * sizeof(float));
-    train_engine_close(&b->engine);
+    engine_close(&b->engine);
 }
 
 // The next one of `left` micro-batches, or as many as the net likes to have abreast.
@@ -160,7 +160,7 @@ static enum stn_status bench_step(struct bench *b)
         }
     }
     nn_net_merge_statistics(net, b->batch, 0.1);
-    train_engine_descend(&b->engine, &sgd, 1e-3, b->batch, b->momentum);
+    engine_descend(&b->engine, &sgd, 1e-3, b->batch, b->momentum);
     return STN_OK;
 }
 
@@ -214,7 +214,7 @@ static void summarise(struct bench *b, int steps, struct stn_bench_result *out)
         .images_per_second = b->batch / median,
         .images_per_second_best = b->batch / b->seconds[0],
         .gflops = 3.0 * 2.0 * (double)cost.macs * b->batch / median * 1e-9,
-        .peak_gflops = train_peak_gflops(b->engine.threads),
+        .peak_gflops = bench_peak_gflops(b->engine.threads),
         .peak_memory = base_memory_peak(),
         .parameters = cost.parameters,
         .macs = cost.macs,
@@ -243,8 +243,8 @@ static enum stn_status bench_window(struct bench *b, double *images_per_second)
     return STN_OK;
 }
 
-enum stn_status train_bench_micro_batches(const struct stn_bench_config *config,
-                                          double *images_per_second)
+enum stn_status bench_micro_batches(const struct stn_bench_config *config,
+                                    double *images_per_second)
 {
     enum { WARM_UP = 1, TIMED = 2 };
     struct bench b = {0};
@@ -284,7 +284,7 @@ enum stn_status stn_bench_run(const struct stn_bench_config *config, struct stn_
     struct stn_micro_batch_trials trials = {0};
     enum stn_status status = check(config);
     if (!status && config->micro_batch == STN_MICRO_BATCH_AUTO) {
-        status = train_micro_batch_choose(config, config->batch, &trials);
+        status = bench_micro_batch_choose(config, config->batch, &trials);
         settled.micro_batch = trials.at[trials.best].micro_batch;
     }
     if (!status) {

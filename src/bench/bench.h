@@ -7,7 +7,7 @@
 
 // Speed of forward and backward alone, the best of a few micro-batches; config->batch is one of
 // them.
-STN_MUST_CHECK enum stn_status train_bench_micro_batches(const struct stn_bench_config *config,
-                                                         double *images_per_second);
+STN_MUST_CHECK enum stn_status bench_micro_batches(const struct stn_bench_config *config,
+                                                   double *images_per_second);
 
 #endif

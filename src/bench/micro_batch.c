@@ -35,8 +35,8 @@ static enum stn_status find_candidates(const struct stn_bench_config *config,
         if (batch > 0 && batch % g != 0) {
             continue;
         }
-        status = train_memory_fits(kernel, &net, TRAIN_EXACT_BYTES + TRAIN_MOMENTUM_BYTES,
-                                   config->memory, &fits);
+        status = engine_memory_fits(kernel, &net, ENGINE_EXACT_BYTES + ENGINE_MOMENTUM_BYTES,
+                                    config->memory, &fits);
         if (!status && fits) {
             out->at[out->count++].micro_batch = g;
         }
@@ -45,11 +45,11 @@ static enum stn_status find_candidates(const struct stn_bench_config *config,
     return status;
 }
 
-enum stn_status train_micro_batch_choose(const struct stn_bench_config *config, int batch,
+enum stn_status bench_micro_batch_choose(const struct stn_bench_config *config, int batch,
                                          struct stn_micro_batch_trials *out)
 {
     const struct stn_model_info *model = NULL;
-    enum stn_status status = train_find_model(config->net, &model);
+    enum stn_status status = engine_find_model(config->net, &model);
     *out = (struct stn_micro_batch_trials){0};
     if (!status) {
         status = find_candidates(config, model, batch, out);
@@ -63,7 +63,7 @@ enum stn_status train_micro_batch_choose(const struct stn_bench_config *config, 
     for (int i = 0; i < out->count && !status; i++) {
         struct stn_micro_batch_trial *trial = &out->at[i];
         struct stn_bench_config c = config_with(config, trial->micro_batch);
-        status = train_bench_micro_batches(&c, &trial->images_per_second);
+        status = bench_micro_batches(&c, &trial->images_per_second);
         if (trial->images_per_second > out->at[out->best].images_per_second) {
             out->best = i;
         }

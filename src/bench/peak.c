@@ -122,7 +122,7 @@ static burn_fn *burn_choose(int *lanes)
 
 #endif
 
-double train_peak_gflops(int threads)
+double bench_peak_gflops(int threads)
 {
     int lanes;
     burn_fn *burn = burn_choose(&lanes);

@@ -4,6 +4,6 @@
 #define BENCH_PEAK_H
 
 // Single-precision GFLOP/s of `threads` threads together, the best of a few short tries.
-double train_peak_gflops(int threads);
+double bench_peak_gflops(int threads);
 
 #endif

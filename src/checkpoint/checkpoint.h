@@ -20,7 +20,7 @@
 #include "stannis/train.h"
 
 // How far a training came. Always between two steps.
-struct train_progress {
+struct checkpoint_progress {
     int epoch;                        // from 0: the one being trained
     int64_t position;                 // samples of it done
     int64_t samples_seen;             // over all epochs: what the schedule goes by
@@ -37,7 +37,7 @@ struct checkpoint_meta {
     int channels, classes;
     const char *class_list; // a JSON array of the names
     float mean[3], std[3];
-    struct train_progress progress;
+    struct checkpoint_progress progress;
 };
 
 STN_MUST_CHECK enum stn_status checkpoint_save(const char *path, const struct checkpoint_meta *meta,

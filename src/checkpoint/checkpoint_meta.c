@@ -229,7 +229,7 @@ static enum stn_status check_format(const struct safetensors *file, const char *
 
 static bool plausible(const struct checkpoint_meta *m)
 {
-    const struct train_progress *p = &m->progress;
+    const struct checkpoint_progress *p = &m->progress;
     return m->classes >= 1 && (m->channels == 1 || m->channels == 3) && m->train_samples >= 1 &&
            m->config.batch >= 1 && m->config.micro_batch >= 1 && p->epoch >= 0 &&
            p->position >= 0 && p->position <= m->train_samples && p->samples_seen >= 0 &&

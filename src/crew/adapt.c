@@ -12,9 +12,9 @@
 // Steps in which guessed speeds are measured; their median counts, as the first is slow.
 enum { FIRST_LOOK_STEPS = 3 };
 
-struct train_adapt {
+struct crew_adapt {
     struct base_arena arena;
-    struct train_adapt_config config; // without what was copied
+    struct crew_adapt_config config; // without what was copied
     int nodes, micro_batch;
     struct plan_node *known;          // [nodes] undisturbed, as lines
     int micro_batches;                // of a whole step
@@ -64,7 +64,7 @@ static struct hypertune_paper_options paper_options(const struct stn_adapt_optio
 }
 
 // Watches the nodes and never wants to move anything.
-static enum stn_status onlooker_create(struct train_adapt *a, const struct plan_cluster *cluster)
+static enum stn_status onlooker_create(struct crew_adapt *a, const struct plan_cluster *cluster)
 {
     struct hypertune_decide_config config = {.cluster = cluster,
                                              .micro_batches = a->micro_batches,
@@ -77,7 +77,7 @@ static enum stn_status onlooker_create(struct train_adapt *a, const struct plan_
     return status;
 }
 
-static enum stn_status policy_open(struct train_adapt *a, const struct plan_cluster *cluster)
+static enum stn_status policy_open(struct crew_adapt *a, const struct plan_cluster *cluster)
 {
     const struct hypertune_policy_config config = {.cluster = cluster,
                                                    .micro_batches = a->micro_batches,
@@ -92,7 +92,7 @@ static enum stn_status policy_open(struct train_adapt *a, const struct plan_clus
 }
 
 // From here on the nodes' speeds are known.
-static enum stn_status start_watching(struct train_adapt *a)
+static enum stn_status start_watching(struct crew_adapt *a)
 {
     const struct plan_cluster cluster = {
         .nodes = a->known, .count = a->nodes, .micro_batch = a->micro_batch};
@@ -104,7 +104,7 @@ static enum stn_status start_watching(struct train_adapt *a)
     return status || a->watch ? status : onlooker_create(a, &cluster);
 }
 
-static bool arrays_alloc(struct train_adapt *a)
+static bool arrays_alloc(struct crew_adapt *a)
 {
     size_t nodes = (size_t)a->nodes;
     bool looks = true;
@@ -121,7 +121,7 @@ static bool arrays_alloc(struct train_adapt *a)
     return a->known && a->split && a->next && a->reports && a->events && a->told && looks;
 }
 
-static void take_profile(struct train_adapt *a, const struct train_adapt_config *config)
+static void take_profile(struct crew_adapt *a, const struct crew_adapt_config *config)
 {
     for (int i = 0; i < a->nodes; i++) {
         const struct plan_node *node = &config->profile->nodes[i];
@@ -138,18 +138,16 @@ static void take_profile(struct train_adapt *a, const struct train_adapt_config 
 }
 
 // NULL where the user's own split stays, or where the policy leaves alone what it began with.
-static const struct hypertune_policy_ways *
-policy_that_moves(const struct train_adapt_config *config)
+static const struct hypertune_policy_ways *policy_that_moves(const struct crew_adapt_config *config)
 {
     const struct hypertune_policy *policy = hypertune_policy_of(config->policy);
     return !config->fixed && policy && policy->does->open ? policy->does : NULL;
 }
 
-enum stn_status train_adapt_create(const struct train_adapt_config *config,
-                                   struct train_adapt **out)
+enum stn_status crew_adapt_create(const struct crew_adapt_config *config, struct crew_adapt **out)
 {
     const struct plan_cluster *cluster = &config->profile->cluster;
-    struct train_adapt *a = calloc(1, sizeof(*a));
+    struct crew_adapt *a = calloc(1, sizeof(*a));
     if (!a) {
         return stn_fail(STN_ERR_NO_MEMORY, "no memory to watch %d nodes", cluster->count);
     }
@@ -166,14 +164,14 @@ enum stn_status train_adapt_create(const struct train_adapt_config *config,
         status = config->profile->measured ? start_watching(a) : STN_OK;
     }
     if (status) {
-        train_adapt_destroy(a);
+        crew_adapt_destroy(a);
         return status;
     }
     *out = a;
     return STN_OK;
 }
 
-void train_adapt_destroy(struct train_adapt *adapt)
+void crew_adapt_destroy(struct crew_adapt *adapt)
 {
     if (!adapt) {
         return;
@@ -195,14 +193,14 @@ static double median_of_three(double a, double b, double c)
 }
 
 // Seconds of a micro-batch; 0 where the node has not always had work.
-static double look_median(const struct train_adapt *a, int i)
+static double look_median(const struct crew_adapt *a, int i)
 {
     double x = a->looks[0][i], y = a->looks[1][i], z = a->looks[2][i];
     return fmin(x, fmin(y, z)) > 0.0 ? median_of_three(x, y, z) : 0.0;
 }
 
 // Guesses have the right proportions: nodes that had no work follow the others.
-static void settle_speeds(struct train_adapt *a)
+static void settle_speeds(struct crew_adapt *a)
 {
     double ratios = 0.0;
     int seen = 0;
@@ -217,7 +215,7 @@ static void settle_speeds(struct train_adapt *a)
     }
 }
 
-static enum stn_status look(struct train_adapt *a)
+static enum stn_status look(struct crew_adapt *a)
 {
     bool any = false;
     for (int i = 0; i < a->nodes; i++) {
@@ -237,8 +235,8 @@ static enum stn_status look(struct train_adapt *a)
 
 // ---- a step ------------------------------------------------------------------------------------
 
-static void take_reports(struct train_adapt *a, const struct train_adapt_moment *moment,
-                         const struct train_node_report reports[])
+static void take_reports(struct crew_adapt *a, const struct crew_adapt_moment *moment,
+                         const struct crew_node_report reports[])
 {
     size_t bytes = (size_t)a->nodes * sizeof(*a->split);
     a->step = moment->step;
@@ -263,7 +261,7 @@ static void take_reports(struct train_adapt *a, const struct train_adapt_moment 
     }
 }
 
-static void move_to(struct train_adapt *a, const int split[], struct train_verdict *verdict)
+static void move_to(struct crew_adapt *a, const int split[], struct crew_verdict *verdict)
 {
     size_t bytes = (size_t)a->nodes * sizeof(*split);
     verdict->moved = memcmp(a->split, split, bytes) != 0;
@@ -272,8 +270,8 @@ static void move_to(struct train_adapt *a, const int split[], struct train_verdi
 }
 
 // Whole micro-batches: the global batch changes with the split.
-static void move_to_next_epoch(struct train_adapt *a, const struct train_adapt_moment *moment,
-                               const struct hypertune_move *move, struct train_verdict *verdict)
+static void move_to_next_epoch(struct crew_adapt *a, const struct crew_adapt_moment *moment,
+                               const struct hypertune_move *move, struct crew_verdict *verdict)
 {
     verdict->end_epoch = true;
     verdict->lr = a->config.lr * move->learning_rate;
@@ -287,8 +285,8 @@ static void move_to_next_epoch(struct train_adapt *a, const struct train_adapt_m
 }
 
 // A probe is no change of plan: it lasts a step.
-static void move_by_policy(struct train_adapt *a, const struct train_adapt_moment *moment,
-                           const struct hypertune_move *move, struct train_verdict *verdict)
+static void move_by_policy(struct crew_adapt *a, const struct crew_adapt_moment *moment,
+                           const struct hypertune_move *move, struct crew_verdict *verdict)
 {
     if (!move->split) {
         return;
@@ -303,7 +301,7 @@ static void move_by_policy(struct train_adapt *a, const struct train_adapt_momen
 }
 
 // The slowest node with the split that was in force, as things are now.
-static double slowest_s(const struct train_adapt *a)
+static double slowest_s(const struct crew_adapt *a)
 {
     double most = 0.0;
     for (int i = 0; i < a->nodes; i++) {
@@ -314,9 +312,8 @@ static double slowest_s(const struct train_adapt *a)
 }
 
 // The step's split of the causes: what the onlooker planned is not what happens.
-static struct hypertune_decision decide(struct train_adapt *a,
-                                        const struct train_adapt_moment *moment,
-                                        struct train_verdict *verdict)
+static struct hypertune_decision
+decide(struct crew_adapt *a, const struct crew_adapt_moment *moment, struct crew_verdict *verdict)
 {
     struct hypertune_move move = {.node = -1};
     if (a->onlooker) {
@@ -331,11 +328,11 @@ static struct hypertune_decision decide(struct train_adapt *a,
         .split = a->next, .predicted_s = a->onlooker ? slowest_s(a) : move.predicted_s};
 }
 
-enum stn_status train_adapt_step(struct train_adapt *adapt, const struct train_adapt_moment *moment,
-                                 const struct train_node_report reports[],
-                                 struct train_verdict *verdict)
+enum stn_status crew_adapt_step(struct crew_adapt *adapt, const struct crew_adapt_moment *moment,
+                                const struct crew_node_report reports[],
+                                struct crew_verdict *verdict)
 {
-    struct train_adapt *a = adapt;
+    struct crew_adapt *a = adapt;
     take_reports(a, moment, reports);
     if (!a->watch) {
         return look(a);
@@ -351,12 +348,12 @@ enum stn_status train_adapt_step(struct train_adapt *adapt, const struct train_a
 
 // ---- telling -----------------------------------------------------------------------------------
 
-const struct stn_train_node_step *train_adapt_nodes(const struct train_adapt *adapt)
+const struct stn_train_node_step *crew_adapt_nodes(const struct crew_adapt *adapt)
 {
     return adapt->told;
 }
 
-static void tell_incident(const struct train_adapt *a, const struct hypertune_incident *incident,
+static void tell_incident(const struct crew_adapt *a, const struct hypertune_incident *incident,
                           enum stn_train_change_kind kind,
                           const struct stn_train_observer *observer)
 {
@@ -374,7 +371,7 @@ static void tell_incident(const struct train_adapt *a, const struct hypertune_in
     observer->change(observer->context, &change);
 }
 
-void train_adapt_tell(const struct train_adapt *adapt, const struct stn_train_observer *observer)
+void crew_adapt_tell(const struct crew_adapt *adapt, const struct stn_train_observer *observer)
 {
     if (!observer->change) {
         return;
@@ -394,8 +391,7 @@ void train_adapt_tell(const struct train_adapt *adapt, const struct stn_train_ob
     }
 }
 
-void train_adapt_tell_end(const struct train_adapt *adapt,
-                          const struct stn_train_observer *observer)
+void crew_adapt_tell_end(const struct crew_adapt *adapt, const struct stn_train_observer *observer)
 {
     for (int i = 0; i < adapt->nodes && adapt->causes && observer->change; i++) {
         const struct hypertune_incident *incident = hypertune_causes_open(adapt->causes, i);

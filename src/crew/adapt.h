@@ -11,9 +11,9 @@
 #include "crew/profile.h"
 #include "stannis/train.h"
 
-struct train_adapt_config {
-    const struct train_profile *profile; // its speeds and limits are copied
-    const int *first;                    // [nodes] the split in force
+struct crew_adapt_config {
+    const struct crew_profile *profile; // its speeds and limits are copied
+    const int *first;                   // [nodes] the split in force
     enum stn_policy policy;
     bool fixed; // the user's own split: nothing is moved
     struct stn_adapt_options options;
@@ -21,31 +21,30 @@ struct train_adapt_config {
 };
 
 // A step that is done.
-struct train_adapt_moment {
+struct crew_adapt_moment {
     int64_t step;        // of the run, from 1
     int64_t done, steps; // of the epoch, this one included
     int64_t left;        // samples of the epoch
     const int *split;    // [nodes] that was in force
 };
 
-struct train_adapt;
+struct crew_adapt;
 
-STN_MUST_CHECK enum stn_status train_adapt_create(const struct train_adapt_config *config,
-                                                  struct train_adapt **out);
-void train_adapt_destroy(struct train_adapt *adapt); // NULL is fine
+STN_MUST_CHECK enum stn_status crew_adapt_create(const struct crew_adapt_config *config,
+                                                 struct crew_adapt **out);
+void crew_adapt_destroy(struct crew_adapt *adapt); // NULL is fine
 
 // Fills in what the verdict says of the next step.
-STN_MUST_CHECK enum stn_status train_adapt_step(struct train_adapt *adapt,
-                                                const struct train_adapt_moment *moment,
-                                                const struct train_node_report reports[],
-                                                struct train_verdict *verdict);
+STN_MUST_CHECK enum stn_status crew_adapt_step(struct crew_adapt *adapt,
+                                               const struct crew_adapt_moment *moment,
+                                               const struct crew_node_report reports[],
+                                               struct crew_verdict *verdict);
 
 // What each node did in the last step: [nodes].
-const struct stn_train_node_step *train_adapt_nodes(const struct train_adapt *adapt);
+const struct stn_train_node_step *crew_adapt_nodes(const struct crew_adapt *adapt);
 // What changed with it, to observer->change.
-void train_adapt_tell(const struct train_adapt *adapt, const struct stn_train_observer *observer);
+void crew_adapt_tell(const struct crew_adapt *adapt, const struct stn_train_observer *observer);
 // At the end of the run: who is slow still.
-void train_adapt_tell_end(const struct train_adapt *adapt,
-                          const struct stn_train_observer *observer);
+void crew_adapt_tell_end(const struct crew_adapt *adapt, const struct stn_train_observer *observer);
 
 #endif

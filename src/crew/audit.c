@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-struct train_audit {
+struct crew_audit {
     FILE *file;
     char *path;
 };
@@ -18,7 +18,7 @@ static enum stn_status fail_io(const char *path)
     return stn_fail(STN_ERR_IO, "--audit: cannot write %s: %s", path, strerror(errno));
 }
 
-static enum stn_status open_file(struct train_audit *audit, const char *folder, bool resumed)
+static enum stn_status open_file(struct crew_audit *audit, const char *folder, bool resumed)
 {
     if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
         return stn_fail(STN_ERR_IO, "--audit: cannot make %s: %s", folder, strerror(errno));
@@ -33,24 +33,24 @@ static enum stn_status open_file(struct train_audit *audit, const char *folder, 
     return STN_OK;
 }
 
-enum stn_status train_audit_open(const char *folder, const char *node, bool resumed,
-                                 struct train_audit **out)
+enum stn_status crew_audit_open(const char *folder, const char *node, bool resumed,
+                                struct crew_audit **out)
 {
-    struct train_audit *audit = calloc(1, sizeof(*audit));
+    struct crew_audit *audit = calloc(1, sizeof(*audit));
     if (!audit || asprintf(&audit->path, "%s/%s.csv", folder, node) < 0) {
         free(audit);
         return stn_fail(STN_ERR_NO_MEMORY, "--audit %s: out of memory", folder);
     }
     enum stn_status status = open_file(audit, folder, resumed);
     if (status) {
-        train_audit_close(audit);
+        crew_audit_close(audit);
         return status;
     }
     *out = audit;
     return STN_OK;
 }
 
-void train_audit_close(struct train_audit *audit)
+void crew_audit_close(struct crew_audit *audit)
 {
     if (!audit) {
         return;
@@ -62,8 +62,8 @@ void train_audit_close(struct train_audit *audit)
     free(audit);
 }
 
-void train_audit_add(struct train_audit *audit, int epoch, int64_t step,
-                     const struct data_batch *batch)
+void crew_audit_add(struct crew_audit *audit, int epoch, int64_t step,
+                    const struct data_batch *batch)
 {
     static const char *const sets[DATA_SOURCES] = {
         [DATA_PUBLIC] = "public", [DATA_PRIVATE] = "private"};
@@ -74,7 +74,7 @@ void train_audit_add(struct train_audit *audit, int epoch, int64_t step,
     }
 }
 
-enum stn_status train_audit_flush(struct train_audit *audit)
+enum stn_status crew_audit_flush(struct crew_audit *audit)
 {
     return fflush(audit->file) == 0 && !ferror(audit->file) ? STN_OK : fail_io(audit->path);
 }

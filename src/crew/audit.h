@@ -13,17 +13,17 @@
 
 #include "data/loader.h"
 
-struct train_audit;
+struct crew_audit;
 
 // The folder is made if need be.
-STN_MUST_CHECK enum stn_status train_audit_open(const char *folder, const char *node, bool resumed,
-                                                struct train_audit **out);
-void train_audit_close(struct train_audit *audit); // NULL is fine
+STN_MUST_CHECK enum stn_status crew_audit_open(const char *folder, const char *node, bool resumed,
+                                               struct crew_audit **out);
+void crew_audit_close(struct crew_audit *audit); // NULL is fine
 
 // `epoch` and `step` count from 1.
-void train_audit_add(struct train_audit *audit, int epoch, int64_t step,
-                     const struct data_batch *batch);
+void crew_audit_add(struct crew_audit *audit, int epoch, int64_t step,
+                    const struct data_batch *batch);
 // After a step: what was added is in the file.
-STN_MUST_CHECK enum stn_status train_audit_flush(struct train_audit *audit);
+STN_MUST_CHECK enum stn_status crew_audit_flush(struct crew_audit *audit);
 
 #endif

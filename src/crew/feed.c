@@ -11,7 +11,7 @@
 // slow file.
 enum { DEPTH_SPARE = 4 };
 
-int64_t train_step_end(int64_t position, int batch, int64_t samples)
+int64_t crew_feed_step_end(int64_t position, int batch, int64_t samples)
 {
     int64_t end = (position / batch + 1) * batch;
     return end < samples ? end : samples;
@@ -19,7 +19,7 @@ int64_t train_step_end(int64_t position, int batch, int64_t samples)
 
 // ---- opening -----------------------------------------------------------------------------------
 
-static void settle_alone(struct train_feed *feed, const struct data_loader_config *loader)
+static void settle_alone(struct crew_feed *feed, const struct data_loader_config *loader)
 {
     for (int source = 0; source < DATA_SOURCES; source++) {
         feed->counts[source] = (int64_t)loader->sources[source].sampler.count;
@@ -27,32 +27,32 @@ static void settle_alone(struct train_feed *feed, const struct data_loader_confi
     feed->splits[0] = (feed->batch + feed->micro_batch - 1) / feed->micro_batch;
 }
 
-static void settle_cluster(struct train_feed *feed, const struct train_feed_config *config)
+static void settle_cluster(struct crew_feed *feed, const struct crew_feed_config *config)
 {
     memcpy(feed->counts, config->counts, (size_t)(1 + feed->nodes) * sizeof(*feed->counts));
     memcpy(feed->splits, config->split,
            (size_t)feed->split_count * (size_t)feed->nodes * sizeof(*feed->splits));
 }
 
-enum stn_status train_feed_open(const struct train_feed_config *config, struct train_feed *out)
+enum stn_status crew_feed_open(const struct crew_feed_config *config, struct crew_feed *out)
 {
     struct data_loader_config loader = config->loader;
     loader.depth = DEPTH_SPARE + loader.threads + (config->held > 1 ? config->held - 1 : 0);
     bool alone = config->nodes == 0;
-    *out = (struct train_feed){.batch = config->batch,
-                               .micro_batch = loader.micro_batch,
-                               .depth = loader.depth,
-                               .nodes = alone ? 1 : config->nodes,
-                               .rank = alone ? 0 : config->rank,
-                               .split_count =
-                                   alone || config->split_count == 0 ? 1 : config->split_count};
+    *out = (struct crew_feed){.batch = config->batch,
+                              .micro_batch = loader.micro_batch,
+                              .depth = loader.depth,
+                              .nodes = alone ? 1 : config->nodes,
+                              .rank = alone ? 0 : config->rank,
+                              .split_count =
+                                  alone || config->split_count == 0 ? 1 : config->split_count};
     out->counts = calloc((size_t)out->nodes + 1, sizeof(*out->counts));
     out->splits = calloc((size_t)out->split_count * (size_t)out->nodes, sizeof(*out->splits));
     out->shares = calloc((size_t)out->nodes, sizeof(*out->shares));
     out->current = calloc((size_t)out->nodes, sizeof(*out->current));
     out->planned = calloc((size_t)out->nodes, sizeof(*out->planned));
     if (!out->counts || !out->splits || !out->shares || !out->current || !out->planned) {
-        train_feed_close(out);
+        crew_feed_close(out);
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for the plan of %d nodes", config->nodes);
     }
     if (alone) {
@@ -65,12 +65,12 @@ enum stn_status train_feed_open(const struct train_feed_config *config, struct t
     }
     enum stn_status status = data_loader_create(&loader, &out->loader);
     if (status) {
-        train_feed_close(out);
+        crew_feed_close(out);
     }
     return status;
 }
 
-void train_feed_close(struct train_feed *feed)
+void crew_feed_close(struct crew_feed *feed)
 {
     data_loader_destroy(feed->loader);
     free(feed->planned);
@@ -78,42 +78,42 @@ void train_feed_close(struct train_feed *feed)
     free(feed->shares);
     free(feed->splits);
     free(feed->counts);
-    *feed = (struct train_feed){0};
+    *feed = (struct crew_feed){0};
 }
 
 // ---- places ------------------------------------------------------------------------------------
 
-const int *train_feed_split_at(const struct train_feed *feed, int64_t step)
+const int *crew_feed_split_at(const struct crew_feed *feed, int64_t step)
 {
     return feed->splits + (size_t)(step % feed->split_count) * (size_t)feed->nodes;
 }
 
 // Counted over the epochs, from the position alone: a resumed run goes on in turn.
-static int64_t step_number(const struct train_feed *feed, const struct train_feed_step *step)
+static int64_t step_number(const struct crew_feed *feed, const struct crew_feed_step *step)
 {
     int64_t in_epoch = (feed->samples + feed->batch - 1) / feed->batch;
     return step->epoch * in_epoch + step->begin / feed->batch;
 }
 
 // An epoch's end is the next one's beginning.
-static bool has_next(const struct train_feed *feed, const struct train_feed_place *place)
+static bool has_next(const struct crew_feed *feed, const struct crew_feed_place *place)
 {
-    const struct train_feed_step *step = &place->step;
+    const struct crew_feed_step *step = &place->step;
     return (step->end < feed->samples ? step->epoch : step->epoch + 1) < feed->epochs;
 }
 
-static void move_on(struct train_feed *feed, struct train_feed_place *place)
+static void move_on(struct crew_feed *feed, struct crew_feed_place *place)
 {
-    struct train_feed_step *step = &place->step;
+    struct crew_feed_step *step = &place->step;
     bool wrap = step->end == feed->samples;
     step->epoch += wrap;
     step->begin = wrap ? 0 : step->end;
-    step->end = train_step_end(step->begin, feed->batch, feed->samples);
+    step->end = crew_feed_step_end(step->begin, feed->batch, feed->samples);
     const struct plan_step plan = {
         .begin = step->begin,
         .end = step->end,
         .micro_batch = feed->micro_batch,
-        .split = train_feed_split_at(feed, step_number(feed, step)),
+        .split = crew_feed_split_at(feed, step_number(feed, step)),
         .counts = feed->counts,
         .nodes = feed->nodes,
     };
@@ -127,8 +127,7 @@ static void move_on(struct train_feed *feed, struct train_feed_place *place)
 // ---- asking ahead ------------------------------------------------------------------------------
 
 // What is beyond a node's own was another's before a trade.
-static struct plan_share part_at(const struct train_feed *feed,
-                                 const struct train_feed_place *place)
+static struct plan_share part_at(const struct crew_feed *feed, const struct crew_feed_place *place)
 {
     const struct plan_share *share = &place->step.share;
     if (place->done < share->micro_batches) {
@@ -139,8 +138,8 @@ static struct plan_share part_at(const struct train_feed *feed,
     return plan_share_micro_batch(&feed->current[gift.giver], feed->micro_batch, gift.index);
 }
 
-static struct data_request request_for(const struct train_feed *feed,
-                                       const struct train_feed_place *place)
+static struct data_request request_for(const struct crew_feed *feed,
+                                       const struct crew_feed_place *place)
 {
     struct plan_share part = part_at(feed, place);
     const struct plan_range *ranges[DATA_SOURCES] = {&part.public_range, &part.private_range};
@@ -154,9 +153,9 @@ static struct data_request request_for(const struct train_feed *feed,
 
 // A node that is given nothing to do must not look for work through all the epochs to come: `depth`
 // steps ahead are enough for everybody.
-static void top_up(struct train_feed *feed)
+static void top_up(struct crew_feed *feed)
 {
-    struct train_feed_place *asked = &feed->asked;
+    struct crew_feed_place *asked = &feed->asked;
     for (;;) {
         if (asked->done < asked->count) {
             if (!data_loader_request(feed->loader, request_for(feed, asked))) {
@@ -171,16 +170,16 @@ static void top_up(struct train_feed *feed)
     }
 }
 
-void train_feed_seek(struct train_feed *feed, int epoch, int64_t position, int epochs)
+void crew_feed_seek(struct crew_feed *feed, int epoch, int64_t position, int epochs)
 {
     data_loader_cancel(feed->loader);
     feed->epochs = epochs;
-    feed->taken = (struct train_feed_place){.step = {.epoch = epoch, .end = position}};
+    feed->taken = (struct crew_feed_place){.step = {.epoch = epoch, .end = position}};
     feed->asked = feed->taken;
     top_up(feed);
 }
 
-void train_feed_set_split(struct train_feed *feed, const int split[])
+void crew_feed_set_split(struct crew_feed *feed, const int split[])
 {
     size_t bytes = (size_t)feed->nodes * sizeof(*split);
     if (feed->split_count == 1 && memcmp(feed->splits, split, bytes) == 0) {
@@ -193,24 +192,24 @@ void train_feed_set_split(struct train_feed *feed, const int split[])
     top_up(feed);
 }
 
-void train_feed_rebatch(struct train_feed *feed, const int split[], int batch, int epoch)
+void crew_feed_rebatch(struct crew_feed *feed, const int split[], int batch, int epoch)
 {
     memcpy(feed->splits, split, (size_t)feed->nodes * sizeof(*split));
     feed->split_count = 1;
     feed->batch = batch;
-    train_feed_seek(feed, epoch, 0, feed->epochs);
+    crew_feed_seek(feed, epoch, 0, feed->epochs);
 }
 
 // ---- taking ------------------------------------------------------------------------------------
 
-bool train_feed_is_over(const struct train_feed *feed)
+bool crew_feed_is_over(const struct crew_feed *feed)
 {
     return !has_next(feed, &feed->taken);
 }
 
-struct train_feed_step train_feed_begin_step(struct train_feed *feed)
+struct crew_feed_step crew_feed_begin_step(struct crew_feed *feed)
 {
-    assert(!train_feed_is_over(feed) && feed->taken.done == feed->taken.count);
+    assert(!crew_feed_is_over(feed) && feed->taken.done == feed->taken.count);
     move_on(feed, &feed->taken);
     for (int i = 0; i < feed->nodes; i++) {
         feed->current[i] = feed->shares[i];
@@ -222,7 +221,7 @@ struct train_feed_step train_feed_begin_step(struct train_feed *feed)
     return feed->taken.step;
 }
 
-enum stn_status train_feed_next(struct train_feed *feed, struct data_batch **out)
+enum stn_status crew_feed_next(struct crew_feed *feed, struct data_batch **out)
 {
     assert(feed->taken.done < feed->taken.count);
     feed->taken.done++;
@@ -233,7 +232,7 @@ enum stn_status train_feed_next(struct train_feed *feed, struct data_batch **out
     return status;
 }
 
-void train_feed_release(struct train_feed *feed, struct data_batch *batch)
+void crew_feed_release(struct crew_feed *feed, struct data_batch *batch)
 {
     data_loader_release(feed->loader, batch);
     top_up(feed);
@@ -241,15 +240,15 @@ void train_feed_release(struct train_feed *feed, struct data_batch *batch)
 
 // ---- trading -----------------------------------------------------------------------------------
 
-bool train_feed_may_give(const struct train_feed *feed, int node)
+bool crew_feed_may_give(const struct crew_feed *feed, int node)
 {
     const struct plan_range *own = &feed->current[node].private_range;
     return own->begin == own->end;
 }
 
-void train_feed_trade(struct train_feed *feed, const int after[])
+void crew_feed_trade(struct crew_feed *feed, const int after[])
 {
-    struct train_feed_place *taken = &feed->taken;
+    struct crew_feed_place *taken = &feed->taken;
     assert(!feed->after && after[feed->rank] >= taken->done);
     feed->after = after;
     if (after[feed->rank] == taken->count) {

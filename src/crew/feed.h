@@ -18,7 +18,7 @@
 #include "data/loader.h"
 #include "plan/share.h"
 
-struct train_feed_config {
+struct crew_feed_config {
     struct data_loader_config loader; // its depth is chosen here
     int batch;                        // B
     int held;                         // micro-batches taken before one is released; 0 is 1
@@ -33,13 +33,13 @@ struct train_feed_config {
 };
 
 // A step as this node sees it.
-struct train_feed_step {
+struct crew_feed_step {
     int epoch;
     int64_t begin, end; // positions of the epoch, of all nodes together
     struct plan_share share;
 };
 
-struct train_feed {
+struct crew_feed {
     struct data_loader *loader;
     int64_t samples; // in an epoch, of all nodes
     int batch, micro_batch, depth;
@@ -53,8 +53,8 @@ struct train_feed {
     int epochs;                 // nothing is asked for from this epoch on
     // A place in the work: `done` of this node's `count` micro-batches of a step, the number-th
     // since the last seek.
-    struct train_feed_place {
-        struct train_feed_step step;
+    struct crew_feed_place {
+        struct crew_feed_step step;
         int64_t number;
         int done, count;
     } taken, asked;
@@ -62,37 +62,37 @@ struct train_feed {
     int64_t taken_counts[DATA_SOURCES]; // samples of the step begun
 };
 
-STN_MUST_CHECK enum stn_status train_feed_open(const struct train_feed_config *config,
-                                               struct train_feed *out);
+STN_MUST_CHECK enum stn_status crew_feed_open(const struct crew_feed_config *config,
+                                              struct crew_feed *out);
 // A zeroed feed may be closed too.
-void train_feed_close(struct train_feed *feed);
+void crew_feed_close(struct crew_feed *feed);
 
 // Forgets what was asked for and begins at `position` of `epoch`; ends with epoch `epochs` − 1.
-void train_feed_seek(struct train_feed *feed, int epoch, int64_t position, int epochs);
+void crew_feed_seek(struct crew_feed *feed, int epoch, int64_t position, int epochs);
 // One split for all steps from the next on that has not begun: forgets what was asked for under the
 // old one. The sum must stay. Nothing happens when it is the old one.
-void train_feed_set_split(struct train_feed *feed, const int split[]);
+void crew_feed_set_split(struct crew_feed *feed, const int split[]);
 // Another batch, with a split to match, from the beginning of `epoch` on.
-void train_feed_rebatch(struct train_feed *feed, const int split[], int batch, int epoch);
+void crew_feed_rebatch(struct crew_feed *feed, const int split[], int batch, int epoch);
 
 // All steps up to the end have begun.
-bool train_feed_is_over(const struct train_feed *feed);
+bool crew_feed_is_over(const struct crew_feed *feed);
 // Begins the next step, of which there must be one; the micro-batches of the step before have been
 // taken. This node may have none in it: share.micro_batches is 0.
-struct train_feed_step train_feed_begin_step(struct train_feed *feed);
+struct crew_feed_step crew_feed_begin_step(struct crew_feed *feed);
 // The next micro-batch of the step begun, borrowed until release; there must be one.
-STN_MUST_CHECK enum stn_status train_feed_next(struct train_feed *feed, struct data_batch **out);
-void train_feed_release(struct train_feed *feed, struct data_batch *batch);
+STN_MUST_CHECK enum stn_status crew_feed_next(struct crew_feed *feed, struct data_batch **out);
+void crew_feed_release(struct crew_feed *feed, struct data_batch *batch);
 // All nodes have agreed that node i computes after[i] micro-batches of the step begun, at least
 // what it has taken. Borrowed until the next step. Who holds private samples of the step must not
 // have given any.
-void train_feed_trade(struct train_feed *feed, const int after[]);
+void crew_feed_trade(struct crew_feed *feed, const int after[]);
 // Of the step begun: whether node i may give micro-batches to others.
-bool train_feed_may_give(const struct train_feed *feed, int node);
+bool crew_feed_may_give(const struct crew_feed *feed, int node);
 
 // The split in force in step `step` of the run, counted from 0: [nodes].
-const int *train_feed_split_at(const struct train_feed *feed, int64_t step);
+const int *crew_feed_split_at(const struct crew_feed *feed, int64_t step);
 // Where the step that `position` lies in ends.
-int64_t train_step_end(int64_t position, int batch, int64_t samples);
+int64_t crew_feed_step_end(int64_t position, int batch, int64_t samples);
 
 #endif

@@ -44,13 +44,13 @@ static enum stn_status settings_of(const struct checkpoint_meta *meta, uint64_t 
     }
     *out = base_key(
         hash,
-        train_trade_wanted(&meta->config)); // no part of what is learned, but nobody trades alone
+        crew_trade_wanted(&meta->config)); // no part of what is learned, but nobody trades alone
     base_arena_fini(&arena);
     return pairs ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory to compare settings");
 }
 
-enum stn_status train_identity_of(const struct checkpoint_meta *meta, const struct nn_net *net,
-                                  int64_t public_samples, struct train_identity *out)
+enum stn_status crew_identity_of(const struct checkpoint_meta *meta, const struct nn_net *net,
+                                 int64_t public_samples, struct crew_identity *out)
 {
     memset(out, 0, sizeof(*out));
     snprintf(out->version, sizeof(out->version), "%s", STN_VERSION);

@@ -7,8 +7,8 @@
 #include "crew/nodes.h"
 
 // Of a training about to begin; fails only for want of memory.
-STN_MUST_CHECK enum stn_status train_identity_of(const struct checkpoint_meta *meta,
-                                                 const struct nn_net *net, int64_t public_samples,
-                                                 struct train_identity *out);
+STN_MUST_CHECK enum stn_status crew_identity_of(const struct checkpoint_meta *meta,
+                                                const struct nn_net *net, int64_t public_samples,
+                                                struct crew_identity *out);
 
 #endif

@@ -7,7 +7,7 @@ struct hypertune_report;
 
 // Whoever wants to say what a node has measured: called with its report before that is sent, and
 // (unless NULL) with the time that it has needed in a step until it compares with the others.
-struct train_meter {
+struct crew_meter {
     void (*alter)(void *context, int node, struct hypertune_report *report);
     double (*pace)(void *context, int node, double seconds);
     void *context;

@@ -13,17 +13,17 @@
 
 #include "base/log_hold.h"
 
-static bool is_root(const struct train_nodes *nodes)
+static bool is_root(const struct crew *nodes)
 {
     return nodes->rank == 0;
 }
 
-const struct cluster_node *train_nodes_own(const struct train_nodes *nodes)
+const struct cluster_node *crew_own(const struct crew *nodes)
 {
     return &nodes->cluster.nodes[nodes->rank];
 }
 
-static size_t verdict_bytes(const struct train_nodes *nodes)
+static size_t verdict_bytes(const struct crew *nodes)
 {
     return sizeof(*nodes->verdict) + (size_t)nodes->size * sizeof(nodes->verdict->split[0]);
 }
@@ -31,14 +31,14 @@ static size_t verdict_bytes(const struct train_nodes *nodes)
 // ---- agreeing ----------------------------------------------------------------------------------
 
 // One prints, the others drop; from then on lines wait again.
-static void settle_lines(struct train_nodes *nodes, bool print)
+static void settle_lines(struct crew *nodes, bool print)
 {
     base_log_release(print, is_root(nodes) ? NULL : comm_name(nodes->comm, nodes->rank));
     base_log_hold();
 }
 
 // `statuses` is everybody's. The lowest failing node's, whose line goes out.
-static enum stn_status first_failure(struct train_nodes *nodes, const int32_t *statuses)
+static enum stn_status first_failure(struct crew *nodes, const int32_t *statuses)
 {
     for (int i = 0; i < nodes->size; i++) {
         if (statuses[i] != STN_OK) {
@@ -50,7 +50,7 @@ static enum stn_status first_failure(struct train_nodes *nodes, const int32_t *s
     return STN_OK;
 }
 
-enum stn_status train_nodes_agree(struct train_nodes *nodes, enum stn_status own)
+enum stn_status crew_agree(struct crew *nodes, enum stn_status own)
 {
     if (nodes->failed) {
         return nodes->failed;
@@ -75,8 +75,7 @@ enum stn_status train_nodes_agree(struct train_nodes *nodes, enum stn_status own
 // ---- names -------------------------------------------------------------------------------------
 
 // "server" for one node on it, "server.0", "server.1", … for several.
-static enum stn_status name_by_hosts(struct train_nodes *nodes,
-                                     const char (*hosts)[COMM_NAME_BYTES])
+static enum stn_status name_by_hosts(struct crew *nodes, const char (*hosts)[COMM_NAME_BYTES])
 {
     struct cluster *cluster = &nodes->cluster;
     cluster->count = nodes->size;
@@ -119,8 +118,7 @@ static enum stn_status set_privates(struct cluster *cluster, const char *list)
 }
 
 // What node 0 makes of its settings and the host names.
-static enum stn_status settle_cluster(struct train_nodes *nodes,
-                                      const struct stn_train_config *config,
+static enum stn_status settle_cluster(struct crew *nodes, const struct stn_train_config *config,
                                       const char (*hosts)[COMM_NAME_BYTES])
 {
     enum stn_status status;
@@ -138,7 +136,7 @@ static enum stn_status settle_cluster(struct train_nodes *nodes,
 }
 
 // Node 0's cluster becomes everybody's.
-static enum stn_status spread_cluster(struct train_nodes *nodes, enum stn_status settled)
+static enum stn_status spread_cluster(struct crew *nodes, enum stn_status settled)
 {
     char *text = NULL;
     enum stn_status status = settled;
@@ -146,7 +144,7 @@ static enum stn_status spread_cluster(struct train_nodes *nodes, enum stn_status
         status = cluster_format(&nodes->cluster, &text);
     }
     uint64_t bytes = text ? strlen(text) : 0;
-    status = train_nodes_agree(nodes, status);
+    status = crew_agree(nodes, status);
     if (!status) {
         status = comm_broadcast(nodes->comm, COMM_CONTROL, 0, &bytes, sizeof(bytes));
     }
@@ -154,7 +152,7 @@ static enum stn_status spread_cluster(struct train_nodes *nodes, enum stn_status
         text = malloc(bytes + 1);
         status = text ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory for the cluster file");
     }
-    status = train_nodes_agree(nodes, status);
+    status = crew_agree(nodes, status);
     if (!status) {
         status = comm_broadcast(nodes->comm, COMM_CONTROL, 0, text, bytes);
     }
@@ -162,13 +160,13 @@ static enum stn_status spread_cluster(struct train_nodes *nodes, enum stn_status
         status = cluster_parse_yaml(text, bytes, "--cluster", &nodes->cluster);
     }
     free(text);
-    return train_nodes_agree(nodes, status);
+    return crew_agree(nodes, status);
 }
 
-enum stn_status train_nodes_open(struct comm *comm, const struct stn_train_config *config,
-                                 struct train_nodes *out)
+enum stn_status crew_open(struct comm *comm, const struct stn_train_config *config,
+                          struct crew *out)
 {
-    *out = (struct train_nodes){.comm = comm, .rank = comm_rank(comm), .size = comm_size(comm)};
+    *out = (struct crew){.comm = comm, .rank = comm_rank(comm), .size = comm_size(comm)};
     if (out->size > 1) {
         base_log_hold();
     }
@@ -195,7 +193,7 @@ enum stn_status train_nodes_open(struct comm *comm, const struct stn_train_confi
     return status;
 }
 
-void train_nodes_close(struct train_nodes *nodes)
+void crew_close(struct crew *nodes)
 {
     if (nodes->size > 1) {
         base_log_release(true, is_root(nodes) ? NULL : comm_name(nodes->comm, nodes->rank));
@@ -206,7 +204,7 @@ void train_nodes_close(struct train_nodes *nodes)
     free(nodes->verdict);
     free(nodes->reports);
     cluster_fini(&nodes->cluster);
-    *nodes = (struct train_nodes){0};
+    *nodes = (struct crew){0};
 }
 
 // ---- files -------------------------------------------------------------------------------------
@@ -246,8 +244,7 @@ static enum stn_status load_file(const char *path, void **data, uint64_t *bytes)
 }
 
 // The others: a file without a name, filled.
-static enum stn_status keep_copy(struct train_nodes *nodes, const void *data, uint64_t bytes,
-                                 char **local)
+static enum stn_status keep_copy(struct crew *nodes, const void *data, uint64_t bytes, char **local)
 {
     int fd = memfd_create("stannis", MFD_CLOEXEC);
     if (fd < 0) {
@@ -268,12 +265,12 @@ static enum stn_status keep_copy(struct train_nodes *nodes, const void *data, ui
     return STN_OK;
 }
 
-static enum stn_status send_file(struct train_nodes *nodes, const char *path, char **local)
+static enum stn_status send_file(struct crew *nodes, const char *path, char **local)
 {
     void *data = NULL;
     uint64_t bytes = 0;
     enum stn_status status = is_root(nodes) ? load_file(path, &data, &bytes) : STN_OK;
-    status = train_nodes_agree(nodes, status);
+    status = crew_agree(nodes, status);
     if (!status) {
         status = comm_broadcast(nodes->comm, COMM_CONTROL, 0, &bytes, sizeof(bytes));
     }
@@ -281,7 +278,7 @@ static enum stn_status send_file(struct train_nodes *nodes, const char *path, ch
         data = malloc(bytes + 1);
         status = data ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory to receive %s", path);
     }
-    status = train_nodes_agree(nodes, status);
+    status = crew_agree(nodes, status);
     if (!status) {
         status = comm_broadcast(nodes->comm, COMM_CONTROL, 0, data, bytes);
     }
@@ -289,10 +286,10 @@ static enum stn_status send_file(struct train_nodes *nodes, const char *path, ch
         status = keep_copy(nodes, data, bytes, local);
     }
     free(data);
-    return train_nodes_agree(nodes, status);
+    return crew_agree(nodes, status);
 }
 
-enum stn_status train_nodes_share_file(struct train_nodes *nodes, const char *path, char **local)
+enum stn_status crew_share_file(struct crew *nodes, const char *path, char **local)
 {
     *local = NULL;
     if (!path) {
@@ -312,9 +309,8 @@ enum stn_status train_nodes_share_file(struct train_nodes *nodes, const char *pa
 
 // ---- being alike -------------------------------------------------------------------------------
 
-static enum stn_status complain(const struct train_nodes *nodes, int rank,
-                                const struct train_identity *root,
-                                const struct train_identity *other)
+static enum stn_status complain(const struct crew *nodes, int rank,
+                                const struct crew_identity *root, const struct crew_identity *other)
 {
     const char *name = comm_name(nodes->comm, rank), *first = comm_name(nodes->comm, 0);
     if (memcmp(other->version, root->version, sizeof(root->version)) != 0) {
@@ -338,15 +334,15 @@ static enum stn_status complain(const struct train_nodes *nodes, int rank,
                     first);
 }
 
-enum stn_status train_nodes_compare(struct train_nodes *nodes, const struct train_identity *own)
+enum stn_status crew_compare(struct crew *nodes, const struct crew_identity *own)
 {
     if (nodes->size == 1) {
         return STN_OK;
     }
-    struct train_identity *all = calloc((size_t)nodes->size, sizeof(*all));
+    struct crew_identity *all = calloc((size_t)nodes->size, sizeof(*all));
     enum stn_status status =
         all ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", nodes->size);
-    status = train_nodes_agree(nodes, status);
+    status = crew_agree(nodes, status);
     if (!status) {
         assert(all); // everybody has its own
         status = comm_gather(nodes->comm, COMM_CONTROL, 0, own, sizeof(*own), all);
@@ -357,17 +353,17 @@ enum stn_status train_nodes_compare(struct train_nodes *nodes, const struct trai
         }
     }
     free(all);
-    return train_nodes_agree(nodes, status);
+    return crew_agree(nodes, status);
 }
 
 // ---- steps -------------------------------------------------------------------------------------
 
-static void add_up(const struct train_node_report *reports, int count, struct train_verdict *out)
+static void add_up(const struct crew_node_report *reports, int count, struct crew_verdict *out)
 {
     memset(out, 0, sizeof(*out));
     out->failed = -1;
     for (int i = 0; i < count; i++) {
-        const struct train_node_report *r = &reports[i];
+        const struct crew_node_report *r = &reports[i];
         if (r->status && !out->status) {
             out->status = r->status;
             out->failed = i;
@@ -380,9 +376,9 @@ static void add_up(const struct train_node_report *reports, int count, struct tr
 }
 
 // On node 0.
-static void judge(struct train_nodes *nodes, train_decide *decide, void *context)
+static void judge(struct crew *nodes, crew_decide *decide, void *context)
 {
-    struct train_verdict *verdict = nodes->verdict;
+    struct crew_verdict *verdict = nodes->verdict;
     add_up(nodes->reports, nodes->size, verdict);
     if (!verdict->status && decide) {
         verdict->status = decide(context, nodes->reports, verdict);
@@ -390,11 +386,10 @@ static void judge(struct train_nodes *nodes, train_decide *decide, void *context
     }
 }
 
-enum stn_status train_nodes_sum(struct train_nodes *nodes, const struct train_node_report *own,
-                                train_decide *decide, void *context,
-                                const struct train_verdict **out)
+enum stn_status crew_sum(struct crew *nodes, const struct crew_node_report *own,
+                         crew_decide *decide, void *context, const struct crew_verdict **out)
 {
-    struct train_verdict *verdict = nodes->verdict;
+    struct crew_verdict *verdict = nodes->verdict;
     *out = verdict;
     if (nodes->size == 1 || own->status == STN_ERR_NODE_LOST) {
         add_up(own, 1, verdict);

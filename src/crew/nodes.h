@@ -17,7 +17,7 @@
 #include "stannis/train.h"
 
 // What a node tells at the end of its part of a step.
-struct train_node_report {
+struct crew_node_report {
     enum stn_status status;
     bool stop;                        // its user wants to stop
     struct kernel_loss_totals totals; // of its samples
@@ -26,7 +26,7 @@ struct train_node_report {
 };
 
 // What all learn then.
-struct train_verdict {
+struct crew_verdict {
     enum stn_status status;
     int failed;                       // the lowest node that did, or −1
     bool stop;                        // somebody wants to
@@ -40,40 +40,39 @@ struct train_verdict {
 };
 
 // Node 0: reads everybody's reports, says what is to change. A failure is everybody's.
-typedef enum stn_status train_decide(void *context, const struct train_node_report reports[],
-                                     struct train_verdict *verdict);
+typedef enum stn_status crew_decide(void *context, const struct crew_node_report reports[],
+                                    struct crew_verdict *verdict);
 
-enum { TRAIN_SHARED_FILES_MAX = 4 };
+enum { CREW_SHARED_FILES_MAX = 4 };
 
-struct train_nodes {
+struct crew {
     struct comm *comm; // borrowed
     int rank, size;
-    struct cluster cluster;            // names, limits and private folders, the same on every node
-    struct train_node_report *reports; // node 0: [size]
-    struct train_verdict *verdict;
-    int files[TRAIN_SHARED_FILES_MAX]; // copies of node 0's
+    struct cluster cluster;           // names, limits and private folders, the same on every node
+    struct crew_node_report *reports; // node 0: [size]
+    struct crew_verdict *verdict;
+    int files[CREW_SHARED_FILES_MAX]; // copies of node 0's
     int file_count;
     enum stn_status failed; // what the nodes agreed on: nothing is exchanged any more
 };
 
 // Agrees on names: the cluster text of node 0's settings, or the nodes' host names. `out` is to be
 // closed whatever happens.
-STN_MUST_CHECK enum stn_status
-train_nodes_open(struct comm *comm, const struct stn_train_config *config, struct train_nodes *out);
-void train_nodes_close(struct train_nodes *nodes);
-const struct cluster_node *train_nodes_own(const struct train_nodes *nodes);
+STN_MUST_CHECK enum stn_status crew_open(struct comm *comm, const struct stn_train_config *config,
+                                         struct crew *out);
+void crew_close(struct crew *nodes);
+const struct cluster_node *crew_own(const struct crew *nodes);
 
 // STN_OK when it is for all; else the status of the lowest failing node, from then on at once. So a
 // node that fails may skip agreements within what failed: the others leave at the first they reach.
-STN_MUST_CHECK enum stn_status train_nodes_agree(struct train_nodes *nodes, enum stn_status own);
+STN_MUST_CHECK enum stn_status crew_agree(struct crew *nodes, enum stn_status own);
 
 // A file that only node 0 needs to have: the others get it as a nameless copy in memory. *local, to
-// be freed, is a path that holds until train_nodes_close; `path` NULL gives NULL.
-STN_MUST_CHECK enum stn_status train_nodes_share_file(struct train_nodes *nodes, const char *path,
-                                                      char **local);
+// be freed, is a path that holds until crew_close; `path` NULL gives NULL.
+STN_MUST_CHECK enum stn_status crew_share_file(struct crew *nodes, const char *path, char **local);
 
 // What must be alike on all nodes. Zeroed before it is filled: it is compared as bytes.
-struct train_identity {
+struct crew_identity {
     char version[16];
     uint64_t network;  // tensors: names and shapes
     uint64_t classes;  // names, in order
@@ -82,15 +81,13 @@ struct train_identity {
 };
 
 // Node 0's counts: refused by naming the first node that differs, and in what.
-STN_MUST_CHECK enum stn_status train_nodes_compare(struct train_nodes *nodes,
-                                                   const struct train_identity *own);
+STN_MUST_CHECK enum stn_status crew_compare(struct crew *nodes, const struct crew_identity *own);
 
 // Everybody's totals together; `stop` if anybody's. Fails on all nodes if one did. Node 0 calls
 // `decide` (may be NULL) in between, so decisions cost no message of their own. *out is valid until
 // the next call.
-STN_MUST_CHECK enum stn_status train_nodes_sum(struct train_nodes *nodes,
-                                               const struct train_node_report *own,
-                                               train_decide *decide, void *context,
-                                               const struct train_verdict **out);
+STN_MUST_CHECK enum stn_status crew_sum(struct crew *nodes, const struct crew_node_report *own,
+                                        crew_decide *decide, void *context,
+                                        const struct crew_verdict **out);
 
 #endif

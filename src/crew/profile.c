@@ -7,14 +7,14 @@
 // Nodes of one kind may differ by what measuring does.
 static const double alike = 0.15;
 
-enum stn_status train_profile_create(const struct cluster *cluster, int micro_batch,
-                                     struct train_profile *out)
+enum stn_status crew_profile_create(const struct cluster *cluster, int micro_batch,
+                                    struct crew_profile *out)
 {
     size_t count = (size_t)cluster->count;
-    *out = (struct train_profile){.nodes = calloc(count, sizeof(*out->nodes)),
-                                  .about = calloc(count, sizeof(*out->about))};
+    *out = (struct crew_profile){.nodes = calloc(count, sizeof(*out->nodes)),
+                                 .about = calloc(count, sizeof(*out->about))};
     if (!out->nodes || !out->about) {
-        train_profile_fini(out);
+        crew_profile_fini(out);
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for %zu nodes", count);
     }
     out->cluster = (struct plan_cluster){
@@ -25,28 +25,28 @@ enum stn_status train_profile_create(const struct cluster *cluster, int micro_ba
     return STN_OK;
 }
 
-void train_profile_fini(struct train_profile *profile)
+void crew_profile_fini(struct crew_profile *profile)
 {
     free(profile->about);
     free(profile->nodes);
-    *profile = (struct train_profile){0};
+    *profile = (struct crew_profile){0};
 }
 
-void train_profile_guess(struct train_profile *profile)
+void crew_profile_guess(struct crew_profile *profile)
 {
     for (int i = 0; i < profile->cluster.count; i++) {
         profile->nodes[i].curve.line = (struct plan_line){.each_s = 1.0 / profile->about[i].cpus};
     }
 }
 
-static bool of_one_kind(const struct train_node_profile *a, const struct train_node_profile *b)
+static bool of_one_kind(const struct crew_node_profile *a, const struct crew_node_profile *b)
 {
     double ratio = a->line.each_s / b->line.each_s;
     return a->threads == b->threads && fabs(a->cpus / b->cpus - 1.0) < 0.01 &&
            fabs(ratio - 1.0) < alike;
 }
 
-void train_profile_use_measured(struct train_profile *profile)
+void crew_profile_use_measured(struct crew_profile *profile)
 {
     for (int i = 0; i < profile->cluster.count; i++) {
         int kind = 0;
@@ -59,8 +59,8 @@ void train_profile_use_measured(struct train_profile *profile)
     profile->measured = true;
 }
 
-enum stn_status train_profile_cap(struct train_profile *profile, const struct cluster *cluster,
-                                  int most)
+enum stn_status crew_profile_cap(struct crew_profile *profile, const struct cluster *cluster,
+                                 int most)
 {
     int micro_batch = profile->cluster.micro_batch;
     for (int i = 0; i < cluster->count; i++) {
@@ -76,7 +76,7 @@ enum stn_status train_profile_cap(struct train_profile *profile, const struct cl
     return STN_OK;
 }
 
-void train_profile_floor(struct train_profile *profile, const int64_t *counts, int64_t steps)
+void crew_profile_floor(struct crew_profile *profile, const int64_t *counts, int64_t steps)
 {
     for (int i = 0; i < profile->cluster.count; i++) {
         profile->nodes[i].floor =

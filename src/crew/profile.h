@@ -12,10 +12,10 @@
 #include "plan/fit.h"
 #include "plan/node.h"
 
-enum { TRAIN_DOUBT_BYTES = 96 };
+enum { CREW_DOUBT_BYTES = 96 };
 
 // One node: what it says of itself, and what was measured of it. As it travels.
-struct train_node_profile {
+struct crew_node_profile {
     int32_t threads;
     double cpus;      // what it may use: a quota, else its threads
     uint64_t machine; // the same number: the same machine,
@@ -26,35 +26,35 @@ struct train_node_profile {
     double update_s;       // the latter alone
     double fixed_error_s, each_error_s, noise;
     int32_t samples, outliers;
-    char doubt[TRAIN_DOUBT_BYTES]; // why the line may be wrong; "": it is sure
+    char doubt[CREW_DOUBT_BYTES]; // why the line may be wrong; "": it is sure
 };
 
-struct train_profile {
-    struct plan_cluster cluster;      // its nodes are `nodes`
-    struct plan_node *nodes;          // [cluster.count]; names are borrowed from the cluster
-    struct train_node_profile *about; // [cluster.count]
-    bool measured;                    // else only proportions are right, not seconds
-    bool in_turn;                     // nodes of one machine were measured one by one
-    double seconds;                   // what measuring took
+struct crew_profile {
+    struct plan_cluster cluster;     // its nodes are `nodes`
+    struct plan_node *nodes;         // [cluster.count]; names are borrowed from the cluster
+    struct crew_node_profile *about; // [cluster.count]
+    bool measured;                   // else only proportions are right, not seconds
+    bool in_turn;                    // nodes of one machine were measured one by one
+    double seconds;                  // what measuring took
 };
 
 // Names and memory only.
-STN_MUST_CHECK enum stn_status train_profile_create(const struct cluster *cluster, int micro_batch,
-                                                    struct train_profile *out);
+STN_MUST_CHECK enum stn_status crew_profile_create(const struct cluster *cluster, int micro_batch,
+                                                   struct crew_profile *out);
 // A zeroed one may be finished too.
-void train_profile_fini(struct train_profile *profile);
+void crew_profile_fini(struct crew_profile *profile);
 
 // Lines from `about`'s CPUs: a node with twice as many is twice as fast.
-void train_profile_guess(struct train_profile *profile);
+void crew_profile_guess(struct crew_profile *profile);
 // Lines from `about`'s measurements. Nodes alike in CPUs and nearly in speed are of one kind.
-void train_profile_use_measured(struct train_profile *profile);
+void crew_profile_use_measured(struct crew_profile *profile);
 
 // Caps for steps of `most` micro-batches, from max_batch: refused where that is less than a
 // micro-batch.
-STN_MUST_CHECK enum stn_status train_profile_cap(struct train_profile *profile,
-                                                 const struct cluster *cluster, int most);
+STN_MUST_CHECK enum stn_status crew_profile_cap(struct crew_profile *profile,
+                                                const struct cluster *cluster, int most);
 // Floors for epochs of `steps`: what private samples need. `counts` is [1 + nodes]: public, then
 // each node's private ones.
-void train_profile_floor(struct train_profile *profile, const int64_t *counts, int64_t steps);
+void crew_profile_floor(struct crew_profile *profile, const int64_t *counts, int64_t steps);
 
 #endif

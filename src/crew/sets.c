@@ -12,7 +12,7 @@ static enum stn_status fail_memory(void)
 
 // All a node tells about its private set: samples of each class in each subset. `all` is
 // [nodes][subsets][classes].
-static enum stn_status gather_counts(struct train_nodes *nodes, const struct train_sets *sets,
+static enum stn_status gather_counts(struct crew *nodes, const struct crew_sets *sets,
                                      int64_t **all)
 {
     size_t classes = (size_t)stn_dataset_info(sets->public_set)->classes;
@@ -24,7 +24,7 @@ static enum stn_status gather_counts(struct train_nodes *nodes, const struct tra
         stn_dataset_class_counts(sets->private_set, (enum stn_subset)subset,
                                  own + (size_t)subset * classes);
     }
-    status = train_nodes_agree(nodes, status);
+    status = crew_agree(nodes, status);
     if (!status) {
         status = comm_all_gather(nodes->comm, COMM_CONTROL, own, row * sizeof(*own), *all);
     }
@@ -32,7 +32,7 @@ static enum stn_status gather_counts(struct train_nodes *nodes, const struct tra
     return status;
 }
 
-static void add_up(const struct train_nodes *nodes, struct train_sets *sets, const int64_t *all)
+static void add_up(const struct crew *nodes, struct crew_sets *sets, const int64_t *all)
 {
     int classes = stn_dataset_info(sets->public_set)->classes;
     for (int i = 0; i < nodes->size; i++) {
@@ -46,7 +46,7 @@ static void add_up(const struct train_nodes *nodes, struct train_sets *sets, con
 }
 
 // The largest private set sets the length; the others come again until they are as long.
-static void repeat_private(const struct train_nodes *nodes, int64_t *counts)
+static void repeat_private(const struct crew *nodes, int64_t *counts)
 {
     int64_t most = 0;
     for (int i = 1; i <= nodes->size; i++) {
@@ -57,8 +57,7 @@ static void repeat_private(const struct train_nodes *nodes, int64_t *counts)
     }
 }
 
-static enum stn_status count_all(struct train_nodes *nodes, enum stn_fill fill,
-                                 struct train_sets *sets)
+static enum stn_status count_all(struct crew *nodes, enum stn_fill fill, struct crew_sets *sets)
 {
     bool any = false;
     for (int i = 0; i < nodes->size; i++) {
@@ -84,32 +83,31 @@ static enum stn_status count_all(struct train_nodes *nodes, enum stn_fill fill,
     return status;
 }
 
-enum stn_status train_sets_open(struct train_nodes *nodes,
-                                const struct stn_dataset_options *options, enum stn_fill fill,
-                                struct train_sets *out)
+enum stn_status crew_sets_open(struct crew *nodes, const struct stn_dataset_options *options,
+                               enum stn_fill fill, struct crew_sets *out)
 {
-    const char *private_dir = train_nodes_own(nodes)->private_dir;
-    *out = (struct train_sets){0};
+    const char *private_dir = crew_own(nodes)->private_dir;
+    *out = (struct crew_sets){0};
     enum stn_status status = stn_dataset_open(options, &out->public_set);
     if (!status && private_dir) {
         status = stn_dataset_open_private(private_dir, out->public_set, &out->private_set);
     }
-    status = train_nodes_agree(nodes, status);
-    return status ? status : train_nodes_agree(nodes, count_all(nodes, fill, out));
+    status = crew_agree(nodes, status);
+    return status ? status : crew_agree(nodes, count_all(nodes, fill, out));
 }
 
-void train_sets_close(struct train_sets *sets)
+void crew_sets_close(struct crew_sets *sets)
 {
     for (int subset = 0; subset < STN_SUBSET_COUNT; subset++) {
         free(sets->counts[subset]);
     }
     stn_dataset_close(sets->private_set);
     stn_dataset_close(sets->public_set);
-    *sets = (struct train_sets){0};
+    *sets = (struct crew_sets){0};
 }
 
-int64_t train_sets_total(const struct train_sets *sets, const struct train_nodes *nodes,
-                         enum stn_subset subset)
+int64_t crew_sets_total(const struct crew_sets *sets, const struct crew *nodes,
+                        enum stn_subset subset)
 {
     int64_t total = 0;
     for (int i = 0; i <= nodes->size; i++) {

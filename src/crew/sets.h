@@ -8,7 +8,7 @@
 #include "crew/nodes.h"
 #include "stannis/dataset.h"
 
-struct train_sets {
+struct crew_sets {
     struct stn_dataset *public_set;
     struct stn_dataset *private_set; // NULL: this node has none
     // [1 + nodes] samples of an epoch: public, then each node's private ones, repeated ones counted
@@ -18,12 +18,12 @@ struct train_sets {
 };
 
 // `options` names the public set. `out` is to be closed whatever happens.
-STN_MUST_CHECK enum stn_status train_sets_open(struct train_nodes *nodes,
-                                               const struct stn_dataset_options *options,
-                                               enum stn_fill fill, struct train_sets *out);
-void train_sets_close(struct train_sets *sets);
+STN_MUST_CHECK enum stn_status crew_sets_open(struct crew *nodes,
+                                              const struct stn_dataset_options *options,
+                                              enum stn_fill fill, struct crew_sets *out);
+void crew_sets_close(struct crew_sets *sets);
 // Samples of an epoch, of all nodes and repetitions.
-int64_t train_sets_total(const struct train_sets *sets, const struct train_nodes *nodes,
-                         enum stn_subset subset);
+int64_t crew_sets_total(const struct crew_sets *sets, const struct crew *nodes,
+                        enum stn_subset subset);
 
 #endif

@@ -9,9 +9,9 @@
 
 enum { MICRO_BATCHES_MAX = 1000000 };
 
-static enum stn_status splits_alloc(int count, int nodes, struct train_splits *out)
+static enum stn_status splits_alloc(int count, int nodes, struct crew_splits *out)
 {
-    *out = (struct train_splits){
+    *out = (struct crew_splits){
         .values = calloc((size_t)count * (size_t)nodes, sizeof(*out->values)),
         .count = count,
         .nodes = nodes,
@@ -53,7 +53,7 @@ static bool parse_one(const char *text, int nodes, int *split, const char **rest
     return true;
 }
 
-static enum stn_status check_sum(const char *text, const struct train_splits *splits, int number,
+static enum stn_status check_sum(const char *text, const struct crew_splits *splits, int number,
                                  int micro_batches)
 {
     int sum = sum_of(splits->values + (size_t)number * (size_t)splits->nodes, splits->nodes);
@@ -75,8 +75,8 @@ static enum stn_status check_sum(const char *text, const struct train_splits *sp
     return STN_OK;
 }
 
-enum stn_status train_splits_parse(const char *text, int nodes, int micro_batches,
-                                   struct train_splits *out)
+enum stn_status crew_splits_parse(const char *text, int nodes, int micro_batches,
+                                  struct crew_splits *out)
 {
     int count = 1;
     for (const char *c = text; *c; c++) {
@@ -95,13 +95,13 @@ enum stn_status train_splits_parse(const char *text, int nodes, int micro_batche
         rest += *rest == ';';
     }
     if (status) {
-        train_splits_fini(out);
+        crew_splits_fini(out);
     }
     return status;
 }
 
-enum stn_status train_splits_plan(const struct plan_request *request, enum stn_policy policy,
-                                  struct train_splits *out)
+enum stn_status crew_splits_plan(const struct plan_request *request, enum stn_policy policy,
+                                 struct crew_splits *out)
 {
     size_t nodes = (size_t)request->cluster.count;
     const struct plan_scratch scratch = {.nodes = calloc(nodes, sizeof(*scratch.nodes)),
@@ -116,12 +116,12 @@ enum stn_status train_splits_plan(const struct plan_request *request, enum stn_p
     free(scratch.offers);
     free(scratch.nodes);
     if (status) {
-        train_splits_fini(out);
+        crew_splits_fini(out);
     }
     return status;
 }
 
-enum stn_status train_splits_copy(const int split[], int nodes, struct train_splits *out)
+enum stn_status crew_splits_copy(const int split[], int nodes, struct crew_splits *out)
 {
     enum stn_status status = splits_alloc(1, nodes, out);
     if (!status) {
@@ -130,7 +130,7 @@ enum stn_status train_splits_copy(const int split[], int nodes, struct train_spl
     return status;
 }
 
-int train_splits_over_cap(const struct train_splits *splits, const struct plan_cluster *cluster)
+int crew_splits_over_cap(const struct crew_splits *splits, const struct plan_cluster *cluster)
 {
     for (int i = 0; i < splits->count * splits->nodes; i++) {
         int node = i % splits->nodes;
@@ -141,18 +141,18 @@ int train_splits_over_cap(const struct train_splits *splits, const struct plan_c
     return -1;
 }
 
-void train_splits_fini(struct train_splits *splits)
+void crew_splits_fini(struct crew_splits *splits)
 {
     free(splits->values);
-    *splits = (struct train_splits){0};
+    *splits = (struct crew_splits){0};
 }
 
-const int *train_splits_at(const struct train_splits *splits, int64_t step)
+const int *crew_splits_at(const struct crew_splits *splits, int64_t step)
 {
     return splits->values + (size_t)(step % splits->count) * (size_t)splits->nodes;
 }
 
-int train_splits_sum(const struct train_splits *splits)
+int crew_splits_sum(const struct crew_splits *splits)
 {
     return sum_of(splits->values, splits->nodes);
 }

@@ -10,26 +10,26 @@
 #include "stannis/train.h"
 
 // Splits that take turns: step s uses number s mod count.
-struct train_splits {
+struct crew_splits {
     int *values; // [count][nodes]
     int count, nodes;
 };
 
 // "12,4,4,4" or "5,2,1;6,1,1"; ':' may stand for ','. Each must have `nodes` numbers that add up to
 // `micro_batches` (0: to anything, but all alike).
-STN_MUST_CHECK enum stn_status train_splits_parse(const char *text, int nodes, int micro_batches,
-                                                  struct train_splits *out);
+STN_MUST_CHECK enum stn_status crew_splits_parse(const char *text, int nodes, int micro_batches,
+                                                 struct crew_splits *out);
 // One split, as the policy makes it.
-STN_MUST_CHECK enum stn_status train_splits_plan(const struct plan_request *request,
-                                                 enum stn_policy policy, struct train_splits *out);
+STN_MUST_CHECK enum stn_status crew_splits_plan(const struct plan_request *request,
+                                                enum stn_policy policy, struct crew_splits *out);
 // One split that is known.
-STN_MUST_CHECK enum stn_status train_splits_copy(const int split[], int nodes,
-                                                 struct train_splits *out);
+STN_MUST_CHECK enum stn_status crew_splits_copy(const int split[], int nodes,
+                                                struct crew_splits *out);
 // The first node that some split gives more than its cap, or −1.
-int train_splits_over_cap(const struct train_splits *splits, const struct plan_cluster *cluster);
-void train_splits_fini(struct train_splits *splits);
-const int *train_splits_at(const struct train_splits *splits, int64_t step);
+int crew_splits_over_cap(const struct crew_splits *splits, const struct plan_cluster *cluster);
+void crew_splits_fini(struct crew_splits *splits);
+const int *crew_splits_at(const struct crew_splits *splits, int64_t step);
 // Micro-batches of a step, the sum of any of the splits.
-int train_splits_sum(const struct train_splits *splits);
+int crew_splits_sum(const struct crew_splits *splits);
 
 #endif

@@ -22,13 +22,13 @@ struct answer {
     int after[]; // [nodes] micro-batches of this one
 };
 
-struct train_trade {
+struct crew_trade {
     struct comm_job job; // first: a job is cast back
     struct comm *comm;
     struct base_arena arena;
     int rank, nodes;
     const struct plan_node *limits;
-    const struct train_meter *meter;
+    const struct crew_meter *meter;
     struct plan_trade_node own;
     int *planned; // [nodes]
     struct answer *answer;
@@ -47,7 +47,7 @@ struct train_trade {
 
 // ---- on the communication thread ---------------------------------------------------------------
 
-static bool is_short(const struct train_trade *trade)
+static bool is_short(const struct crew_trade *trade)
 {
     double longest_s = 0.0;
     for (int i = 0; i < trade->nodes; i++) {
@@ -57,7 +57,7 @@ static bool is_short(const struct train_trade *trade)
     return longest_s < seconds_least;
 }
 
-static enum stn_status decide(struct comm *comm, struct train_trade *trade)
+static enum stn_status decide(struct comm *comm, struct crew_trade *trade)
 {
     struct answer *answer = trade->answer;
     enum stn_status status = STN_OK;
@@ -80,7 +80,7 @@ static enum stn_status decide(struct comm *comm, struct train_trade *trade)
 
 static enum stn_status run(struct comm *comm, struct comm_job *job)
 {
-    struct train_trade *trade = (struct train_trade *)job;
+    struct crew_trade *trade = (struct crew_trade *)job;
     if (trade->rank == 0) {
         return decide(comm, trade);
     }
@@ -91,7 +91,7 @@ static enum stn_status run(struct comm *comm, struct comm_job *job)
 
 // ---- creation ----------------------------------------------------------------------------------
 
-static bool arrays_alloc(struct train_trade *trade)
+static bool arrays_alloc(struct crew_trade *trade)
 {
     size_t nodes = (size_t)trade->nodes, deciding = trade->rank == 0 ? nodes : 1;
     trade->planned = base_arena_alloc(&trade->arena, nodes * sizeof(*trade->planned));
@@ -103,33 +103,33 @@ static bool arrays_alloc(struct train_trade *trade)
     return trade->planned && trade->answer && trade->marks && trade->scratch && trade->heap;
 }
 
-bool train_trade_wanted(const struct stn_train_config *config)
+bool crew_trade_wanted(const struct stn_train_config *config)
 {
     const struct hypertune_policy *policy = hypertune_policy_of(config->policy);
     return config->trade && policy && policy->does->trades && !config->split;
 }
 
-enum stn_status train_trade_create(struct comm *comm, const struct plan_node limits[],
-                                   const struct train_meter *meter, struct train_trade **out)
+enum stn_status crew_trade_create(struct comm *comm, const struct plan_node limits[],
+                                  const struct crew_meter *meter, struct crew_trade **out)
 {
-    struct train_trade *trade = calloc(1, sizeof(*trade));
+    struct crew_trade *trade = calloc(1, sizeof(*trade));
     if (trade) {
-        *trade = (struct train_trade){.job.run = run,
-                                      .comm = comm,
-                                      .rank = comm_rank(comm),
-                                      .nodes = comm_size(comm),
-                                      .limits = limits,
-                                      .meter = meter};
+        *trade = (struct crew_trade){.job.run = run,
+                                     .comm = comm,
+                                     .rank = comm_rank(comm),
+                                     .nodes = comm_size(comm),
+                                     .limits = limits,
+                                     .meter = meter};
     }
     if (!trade || !arrays_alloc(trade)) {
-        train_trade_destroy(trade);
+        crew_trade_destroy(trade);
         return stn_fail(STN_ERR_NO_MEMORY, "no memory to trade among %d nodes", comm_size(comm));
     }
     *out = trade;
     return STN_OK;
 }
 
-void train_trade_destroy(struct train_trade *trade)
+void crew_trade_destroy(struct crew_trade *trade)
 {
     if (!trade) {
         return;
@@ -145,7 +145,7 @@ void train_trade_destroy(struct train_trade *trade)
 
 // ---- a step ------------------------------------------------------------------------------------
 
-void train_trade_begin(struct train_trade *trade, const int planned[], bool may_give)
+void crew_trade_begin(struct crew_trade *trade, const int planned[], bool may_give)
 {
     int own = planned[trade->rank], partners = 0;
     memcpy(trade->planned, planned, (size_t)trade->nodes * sizeof(*planned));
@@ -161,7 +161,7 @@ void train_trade_begin(struct train_trade *trade, const int planned[], bool may_
     trade->wait_seconds = 0.0;
 }
 
-static void tell(struct train_trade *trade, int done)
+static void tell(struct crew_trade *trade, int done)
 {
     trade->told = true;
     trade->own.done = done;
@@ -173,7 +173,7 @@ static void tell(struct train_trade *trade, int done)
     comm_submit(trade->comm, &trade->job);
 }
 
-static enum stn_status hear(struct train_trade *trade)
+static enum stn_status hear(struct crew_trade *trade)
 {
     int64_t begin = base_clock_ns();
     trade->heard = true;
@@ -184,12 +184,12 @@ static enum stn_status hear(struct train_trade *trade)
 }
 
 // Gradients leave with a node's last micro-batch, so it must know before which that is.
-static bool must_know(const struct train_trade *trade, int done, int group)
+static bool must_know(const struct crew_trade *trade, int done, int group)
 {
     return done + group > trade->own.kept || done + group >= trade->own.planned;
 }
 
-enum stn_status train_trade_look(struct train_trade *trade, int done, int group, const int **after)
+enum stn_status crew_trade_look(struct crew_trade *trade, int done, int group, const int **after)
 {
     const struct plan_trade_node *own = &trade->own;
     bool takes_part = plan_trade_takes_part(own->planned);
@@ -211,7 +211,7 @@ enum stn_status train_trade_look(struct train_trade *trade, int done, int group,
     return status;
 }
 
-enum stn_status train_trade_end(struct train_trade *trade)
+enum stn_status crew_trade_end(struct crew_trade *trade)
 {
     if (!trade->trades || trade->heard) {
         return STN_OK;
@@ -222,7 +222,7 @@ enum stn_status train_trade_end(struct train_trade *trade)
     return hear(trade);
 }
 
-double train_trade_wait_seconds(const struct train_trade *trade)
+double crew_trade_wait_seconds(const struct crew_trade *trade)
 {
     return trade->wait_seconds;
 }

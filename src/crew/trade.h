@@ -12,30 +12,29 @@
 #include "plan/trade.h"
 #include "stannis/train.h"
 
-struct train_trade;
+struct crew_trade;
 
 // Do nodes trade in such a training? Only if its policy allows it and the split is not the user's.
-bool train_trade_wanted(const struct stn_train_config *config);
+bool crew_trade_wanted(const struct stn_train_config *config);
 
 // `limits`: on node 0 [nodes], borrowed; their caps hold. `meter`, borrowed, may say how long this
 // node takes.
-STN_MUST_CHECK enum stn_status train_trade_create(struct comm *comm,
-                                                  const struct plan_node limits[],
-                                                  const struct train_meter *meter,
-                                                  struct train_trade **out);
+STN_MUST_CHECK enum stn_status crew_trade_create(struct comm *comm, const struct plan_node limits[],
+                                                 const struct crew_meter *meter,
+                                                 struct crew_trade **out);
 // NULL is fine. One that was begun and not ended means that this node gives up: see comm_abandon.
-void train_trade_destroy(struct train_trade *trade);
+void crew_trade_destroy(struct crew_trade *trade);
 
 // A step begins, of planned[nodes] micro-batches, the same on all nodes. `may_give`: this node's
 // may be computed by others.
-void train_trade_begin(struct train_trade *trade, const int planned[], bool may_give);
+void crew_trade_begin(struct crew_trade *trade, const int planned[], bool may_give);
 // `done` of them are done, and the next `group` are to be begun. *after is what all nodes are to
 // do, once, if that has changed; else NULL.
-STN_MUST_CHECK enum stn_status train_trade_look(struct train_trade *trade, int done, int group,
-                                                const int **after);
+STN_MUST_CHECK enum stn_status crew_trade_look(struct crew_trade *trade, int done, int group,
+                                               const int **after);
 // This node has done all it had, or has failed.
-STN_MUST_CHECK enum stn_status train_trade_end(struct train_trade *trade);
+STN_MUST_CHECK enum stn_status crew_trade_end(struct crew_trade *trade);
 // What it waited for others in this step.
-double train_trade_wait_seconds(const struct train_trade *trade);
+double crew_trade_wait_seconds(const struct crew_trade *trade);
 
 #endif

@@ -15,7 +15,7 @@ static const char tasks_path[] = "/proc/self/task";
 
 // ---- threads -----------------------------------------------------------------------------------
 
-static void threads_close(struct train_vitals *v)
+static void threads_close(struct crew_vitals *v)
 {
     for (int i = 0; i < v->thread_count; i++) {
         close(v->threads[i]);
@@ -23,10 +23,10 @@ static void threads_close(struct train_vitals *v)
     v->thread_count = 0;
 }
 
-static void thread_add(struct train_vitals *v, const char *number)
+static void thread_add(struct crew_vitals *v, const char *number)
 {
     char path[64];
-    if (number[0] == '.' || v->thread_count == TRAIN_VITALS_THREADS) {
+    if (number[0] == '.' || v->thread_count == CREW_VITALS_THREADS) {
         return;
     }
     snprintf(path, sizeof(path), "%.20s/schedstat", number);
@@ -36,13 +36,13 @@ static void thread_add(struct train_vitals *v, const char *number)
     }
 }
 
-static int64_t links_of(const struct train_vitals *v)
+static int64_t links_of(const struct crew_vitals *v)
 {
     struct stat info;
     return v->tasks >= 0 && fstat(v->tasks, &info) == 0 ? (int64_t)info.st_nlink : 0;
 }
 
-static void threads_look_up(struct train_vitals *v)
+static void threads_look_up(struct crew_vitals *v)
 {
     threads_close(v);
     v->links = links_of(v);
@@ -70,7 +70,7 @@ static bool thread_queue(int fd, double *queue_s)
     return true;
 }
 
-static bool threads_queue(const struct train_vitals *v, double *queue_s)
+static bool threads_queue(const struct crew_vitals *v, double *queue_s)
 {
     *queue_s = 0.0;
     for (int i = 0; i < v->thread_count; i++) {
@@ -91,14 +91,14 @@ static double processor_seconds(void)
                : 0.0;
 }
 
-static struct train_vitals_reading read_all(struct train_vitals *v, double io_s)
+static struct crew_vitals_reading read_all(struct crew_vitals *v, double io_s)
 {
     struct base_cgroup_usage group = base_cgroup_meter_read(&v->group);
-    struct train_vitals_reading now = {.clock_s = base_clock_seconds(),
-                                       .cpu_s = processor_seconds(),
-                                       .throttled_s = group.throttled_s,
-                                       .share_cpu_s = group.cpu_s,
-                                       .io_s = io_s};
+    struct crew_vitals_reading now = {.clock_s = base_clock_seconds(),
+                                      .cpu_s = processor_seconds(),
+                                      .throttled_s = group.throttled_s,
+                                      .share_cpu_s = group.cpu_s,
+                                      .io_s = io_s};
     bool current = links_of(v) == v->links && threads_queue(v, &now.queue_s);
     if (!current) {
         threads_look_up(v);
@@ -115,15 +115,15 @@ static double since(double before, double now)
     return now > before ? now - before : 0.0;
 }
 
-void train_vitals_open(struct train_vitals *out)
+void crew_vitals_open(struct crew_vitals *out)
 {
-    *out = (struct train_vitals){.is_open = true,
-                                 .tasks = open(tasks_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
-                                 .opened_s = base_clock_seconds()};
+    *out = (struct crew_vitals){.is_open = true,
+                                .tasks = open(tasks_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+                                .opened_s = base_clock_seconds()};
     base_cgroup_meter_open("", &out->group);
 }
 
-void train_vitals_close(struct train_vitals *vitals)
+void crew_vitals_close(struct crew_vitals *vitals)
 {
     if (!vitals->is_open) {
         return;
@@ -136,14 +136,14 @@ void train_vitals_close(struct train_vitals *vitals)
     vitals->is_open = false;
 }
 
-void train_vitals_begin(struct train_vitals *vitals, double io_s)
+void crew_vitals_begin(struct crew_vitals *vitals, double io_s)
 {
     vitals->begun = read_all(vitals, io_s);
 }
 
-void train_vitals_computed(struct train_vitals *vitals, double io_s, double idle_s)
+void crew_vitals_computed(struct crew_vitals *vitals, double io_s, double idle_s)
 {
-    const struct train_vitals_reading was = vitals->begun, now = read_all(vitals, io_s);
+    const struct crew_vitals_reading was = vitals->begun, now = read_all(vitals, io_s);
     vitals->report = (struct hypertune_report){
         .compute_s = since(was.clock_s + idle_s, now.clock_s),
         .wait_s = idle_s,
@@ -156,8 +156,8 @@ void train_vitals_computed(struct train_vitals *vitals, double io_s, double idle
     };
 }
 
-struct hypertune_report train_vitals_exchanged(struct train_vitals *vitals, int64_t step,
-                                               int micro_batches)
+struct hypertune_report crew_vitals_exchanged(struct crew_vitals *vitals, int64_t step,
+                                              int micro_batches)
 {
     struct hypertune_report *report = &vitals->report;
     double now_s = base_clock_seconds();

@@ -13,36 +13,36 @@
 #include "base/cgroup_meter.h"
 #include "hypertune/report.h"
 
-enum { TRAIN_VITALS_THREADS = 256 }; // of more the rest is not asked
+enum { CREW_VITALS_THREADS = 256 }; // of more the rest is not asked
 
 // What has added up since the process began.
-struct train_vitals_reading {
+struct crew_vitals_reading {
     double clock_s, cpu_s, queue_s, throttled_s, share_cpu_s;
     double io_s;
 };
 
-struct train_vitals {
+struct crew_vitals {
     bool is_open;
     struct base_cgroup_meter group;
     int tasks; // the folder of this process's threads
-    int threads[TRAIN_VITALS_THREADS];
+    int threads[CREW_VITALS_THREADS];
     int thread_count;
     int64_t links; // of the folder, when the threads were looked up: it changes with their number
     double opened_s;
-    struct train_vitals_reading begun;
+    struct crew_vitals_reading begun;
     struct hypertune_report report;
 };
 
-void train_vitals_open(struct train_vitals *out);
+void crew_vitals_open(struct crew_vitals *out);
 // A zeroed one may be closed too.
-void train_vitals_close(struct train_vitals *vitals);
+void crew_vitals_close(struct crew_vitals *vitals);
 
 // `io_s`: waiting for data so far, of the whole run.
-void train_vitals_begin(struct train_vitals *vitals, double io_s);
+void crew_vitals_begin(struct crew_vitals *vitals, double io_s);
 // `idle_s`: of the time since, waiting for other nodes.
-void train_vitals_computed(struct train_vitals *vitals, double io_s, double idle_s);
+void crew_vitals_computed(struct crew_vitals *vitals, double io_s, double idle_s);
 // Everybody has computed, and gradients are exchanged. `micro_batches` 0: not to be judged.
-struct hypertune_report train_vitals_exchanged(struct train_vitals *vitals, int64_t step,
-                                               int micro_batches);
+struct hypertune_report crew_vitals_exchanged(struct crew_vitals *vitals, int64_t step,
+                                              int micro_batches);
 
 #endif

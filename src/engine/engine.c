@@ -9,11 +9,10 @@
 
 enum { NAMES_MAX = 32, THREADS_MAX = 1024 };
 
-enum stn_status train_engine_open(const char *backend, int threads, size_t state_bytes,
-                                  size_t memory, const struct nn_net_config *net,
-                                  struct train_engine *out)
+enum stn_status engine_open(const char *backend, int threads, size_t state_bytes, size_t memory,
+                            const struct nn_net_config *net, struct engine *out)
 {
-    *out = (struct train_engine){.cpu = base_cpu_share()};
+    *out = (struct engine){.cpu = base_cpu_share()};
     if (threads < 0 || threads > THREADS_MAX) {
         return stn_fail(STN_ERR_INVALID, "--threads %d: must be from 0 (all we may use) to %d",
                         threads, THREADS_MAX);
@@ -24,18 +23,18 @@ enum stn_status train_engine_open(const char *backend, int threads, size_t state
         return status;
     }
     struct nn_net_config fitting = *net;
-    status = train_memory_settle(out->kernel, &fitting, state_bytes, memory);
+    status = engine_memory_settle(out->kernel, &fitting, state_bytes, memory);
     if (!status) {
         status = nn_net_create(out->kernel, &fitting, &out->net);
     }
     if (status) {
         out->net = NULL;
-        train_engine_close(out);
+        engine_close(out);
     }
     return status;
 }
 
-void train_engine_close(struct train_engine *engine)
+void engine_close(struct engine *engine)
 {
     nn_net_destroy(engine->net);
     kernel_destroy(engine->kernel);
@@ -67,8 +66,8 @@ static void descend(void *context, int lane)
     }
 }
 
-void train_engine_descend(struct train_engine *engine, const struct optim_sgd *sgd, double lr,
-                          int64_t count, float *momentum)
+void engine_descend(struct engine *engine, const struct optim_sgd *sgd, double lr, int64_t count,
+                    float *momentum)
 {
     struct kernel *lanes = kernel_lanes(engine->kernel);
     struct descent d = {
@@ -89,7 +88,7 @@ void train_engine_descend(struct train_engine *engine, const struct optim_sgd *s
     nn_net_weights_changed(engine->net);
 }
 
-enum stn_status train_find_model(const char *name, const struct stn_model_info **out)
+enum stn_status engine_find_model(const char *name, const struct stn_model_info **out)
 {
     const char *names[NAMES_MAX + 1] = {NULL};
     char list[256] = "";
@@ -110,7 +109,7 @@ enum stn_status train_find_model(const char *name, const struct stn_model_info *
                     near ? "did you mean " : "there are ", near ? near : list);
 }
 
-int train_loader_threads(int wanted, int threads)
+int engine_loader_threads(int wanted, int threads)
 {
     return wanted > 0 ? wanted : threads > 1 ? 2 : 1;
 }

@@ -9,7 +9,7 @@
 #include "nn/net.h"
 #include "optim/sgd.h"
 
-struct train_engine {
+struct engine {
     struct base_cpu_share cpu;
     int threads;
     struct kernel *kernel;
@@ -18,23 +18,22 @@ struct train_engine {
 
 // `threads` 0: as many as the CPU share allows. `backend` NULL: the best. `memory` 0: what the
 // machine or the cgroup grants; a net that does not fit is refused.
-STN_MUST_CHECK enum stn_status train_engine_open(const char *backend, int threads,
-                                                 size_t state_bytes, size_t memory,
-                                                 const struct nn_net_config *net,
-                                                 struct train_engine *out);
+STN_MUST_CHECK enum stn_status engine_open(const char *backend, int threads, size_t state_bytes,
+                                           size_t memory, const struct nn_net_config *net,
+                                           struct engine *out);
 // A zeroed engine may be closed too.
-void train_engine_close(struct train_engine *engine);
+void engine_close(struct engine *engine);
 
 // Moves the weights against the mean gradient of `count` samples, and lets the net know. `momentum`
 // is [nn_net_parameter_count].
-void train_engine_descend(struct train_engine *engine, const struct optim_sgd *sgd, double lr,
-                          int64_t count, float *momentum);
+void engine_descend(struct engine *engine, const struct optim_sgd *sgd, double lr, int64_t count,
+                    float *momentum);
 
 // The network of that name; ERR_INVALID names the nearest, or all. `name` NULL: the flag is
 // missing.
-STN_MUST_CHECK enum stn_status train_find_model(const char *name,
-                                                const struct stn_model_info **out);
+STN_MUST_CHECK enum stn_status engine_find_model(const char *name,
+                                                 const struct stn_model_info **out);
 // `wanted`, or for 0 as many workers as keep `threads` cores busy.
-int train_loader_threads(int wanted, int threads);
+int engine_loader_threads(int wanted, int threads);
 
 #endif

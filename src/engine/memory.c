@@ -6,7 +6,7 @@
 // Code, libraries, stacks and the loader's batches: what a run of the smallest network occupies.
 enum { PROGRAM_BYTES = 48 << 20 };
 
-size_t train_memory_needed(const struct nn_net *net, size_t state_bytes)
+size_t engine_memory_needed(const struct nn_net *net, size_t state_bytes)
 {
     return nn_net_bytes(net) + nn_net_parameter_count(net) * state_bytes + PROGRAM_BYTES;
 }
@@ -19,14 +19,14 @@ static enum stn_status needed_with(struct kernel *kernel, struct nn_net_config n
     net.plan_only = true;
     enum stn_status status = nn_net_create(kernel, &net, &plan);
     if (status == STN_OK) {
-        *needed = train_memory_needed(plan, state_bytes);
+        *needed = engine_memory_needed(plan, state_bytes);
         nn_net_destroy(plan);
     }
     return status;
 }
 
-enum stn_status train_memory_fits(struct kernel *kernel, const struct nn_net_config *net,
-                                  size_t state_bytes, size_t limit, bool *fits)
+enum stn_status engine_memory_fits(struct kernel *kernel, const struct nn_net_config *net,
+                                   size_t state_bytes, size_t limit, bool *fits)
 {
     size_t most = limit > 0 ? limit : base_memory_limit(), needed = 0;
     struct nn_net_config least = *net;
@@ -36,8 +36,8 @@ enum stn_status train_memory_fits(struct kernel *kernel, const struct nn_net_con
     return status;
 }
 
-enum stn_status train_memory_settle(struct kernel *kernel, struct nn_net_config *net,
-                                    size_t state_bytes, size_t limit)
+enum stn_status engine_memory_settle(struct kernel *kernel, struct nn_net_config *net,
+                                     size_t state_bytes, size_t limit)
 {
     size_t most = limit > 0 ? limit : base_memory_limit(), needed = 0, smaller = 0;
     enum stn_status status = needed_with(kernel, *net, state_bytes, net->micro_batch, &needed);

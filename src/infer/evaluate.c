@@ -7,7 +7,7 @@
 #include "checkpoint/checkpoint.h"
 #include "engine/engine.h"
 
-static void renormalise(const struct train_renormalise *r, float *images, int rows)
+static void renormalise(const struct infer_renormalise *r, float *images, int rows)
 {
     for (int n = 0; n < rows; n++) {
         for (int c = 0; c < r->channels; c++) {
@@ -18,14 +18,14 @@ static void renormalise(const struct train_renormalise *r, float *images, int ro
     }
 }
 
-static enum stn_status evaluate_micro_batch(const struct train_evaluation *e,
+static enum stn_status evaluate_micro_batch(const struct infer_evaluation *e,
                                             struct kernel_loss_totals *totals)
 {
     if (e->stop_requested && e->stop_requested(e->stop_context)) {
         return STN_ERR_INTERRUPTED;
     }
     struct data_batch *batch;
-    enum stn_status status = train_feed_next(e->feed, &batch);
+    enum stn_status status = crew_feed_next(e->feed, &batch);
     if (status) {
         return status;
     }
@@ -35,12 +35,12 @@ static enum stn_status evaluate_micro_batch(const struct train_evaluation *e,
     if (batch->count > 0) {
         status = nn_net_eval(e->net, batch->images, batch->labels, batch->count, totals);
     }
-    train_feed_release(e->feed, batch);
+    crew_feed_release(e->feed, batch);
     return status;
 }
 
 // The other nodes are taken to be as far as this one.
-static void tell_progress(const struct train_evaluation *e, const struct train_feed_step *step,
+static void tell_progress(const struct infer_evaluation *e, const struct crew_feed_step *step,
                           int done)
 {
     if (e->observer && e->observer->eval) {
@@ -49,12 +49,12 @@ static void tell_progress(const struct train_evaluation *e, const struct train_f
     }
 }
 
-enum stn_status train_evaluate(const struct train_evaluation *e, struct kernel_loss_totals *totals)
+enum stn_status infer_evaluate(const struct infer_evaluation *e, struct kernel_loss_totals *totals)
 {
     *totals = (struct kernel_loss_totals){0};
-    train_feed_seek(e->feed, 0, 0, 1);
-    while (!train_feed_is_over(e->feed)) {
-        struct train_feed_step step = train_feed_begin_step(e->feed);
+    crew_feed_seek(e->feed, 0, 0, 1);
+    while (!crew_feed_is_over(e->feed)) {
+        struct crew_feed_step step = crew_feed_begin_step(e->feed);
         for (int k = 0; k < step.share.micro_batches; k++) {
             enum stn_status status = evaluate_micro_batch(e, totals);
             if (status) {
@@ -71,9 +71,9 @@ enum stn_status train_evaluate(const struct train_evaluation *e, struct kernel_l
 struct evaluator {
     struct checkpoint *checkpoint;
     struct stn_dataset *dataset;
-    struct train_engine engine;
-    struct train_feed feed;
-    struct train_renormalise renormalise;
+    struct engine engine;
+    struct crew_feed feed;
+    struct infer_renormalise renormalise;
     bool other_norm;
 };
 
@@ -113,7 +113,7 @@ static void plan_renormalise(struct evaluator *v)
     const struct checkpoint_meta *meta = checkpoint_meta(v->checkpoint);
     const struct stn_dataset_info *data = stn_dataset_info(v->dataset);
     size_t size = (size_t)data->image_size;
-    v->renormalise = (struct train_renormalise){.channels = data->channels, .pixels = size * size};
+    v->renormalise = (struct infer_renormalise){.channels = data->channels, .pixels = size * size};
     for (int c = 0; c < data->channels; c++) {
         v->renormalise.scale[c] = data->std[c] / meta->std[c];
         v->renormalise.shift[c] = (data->mean[c] - meta->mean[c]) / meta->std[c];
@@ -133,8 +133,7 @@ static enum stn_status open_network(struct evaluator *v, const struct stn_eval_c
         .label_smoothing = (float)meta->config.label_smoothing,
         .inference = true,
     };
-    enum stn_status status =
-        train_engine_open(config->backend, config->threads, 0, 0, &net, &v->engine);
+    enum stn_status status = engine_open(config->backend, config->threads, 0, 0, &net, &v->engine);
     return status ? status : checkpoint_load(v->checkpoint, v->engine.net, NULL);
 }
 
@@ -144,16 +143,16 @@ static enum stn_status open_feed(struct evaluator *v, const struct stn_eval_conf
     int micro_batch = nn_net_config(v->engine.net)->micro_batch;
     const struct data_source source = {.dataset = v->dataset,
                                        .sampler = {.count = (uint64_t)data->count[config->subset]}};
-    const struct train_feed_config feed = {
+    const struct crew_feed_config feed = {
         .loader = {.subset = config->subset,
                    .sources = {[DATA_PUBLIC] = source},
                    .augment = DATA_AUGMENT_NONE,
                    .micro_batch = micro_batch,
-                   .threads = train_loader_threads(config->loader_threads, v->engine.threads),
+                   .threads = engine_loader_threads(config->loader_threads, v->engine.threads),
                    .skip_bad = config->skip_bad},
         .batch = micro_batch,
     };
-    return train_feed_open(&feed, &v->feed);
+    return crew_feed_open(&feed, &v->feed);
 }
 
 static enum stn_status evaluator_open(struct evaluator *v, const struct stn_eval_config *config)
@@ -181,8 +180,8 @@ static enum stn_status evaluator_open(struct evaluator *v, const struct stn_eval
 
 static void evaluator_close(struct evaluator *v)
 {
-    train_feed_close(&v->feed);
-    train_engine_close(&v->engine);
+    crew_feed_close(&v->feed);
+    engine_close(&v->engine);
     stn_dataset_close(v->dataset);
     checkpoint_close(v->checkpoint);
 }
@@ -190,7 +189,7 @@ static void evaluator_close(struct evaluator *v)
 static enum stn_status evaluator_run(struct evaluator *v, const struct stn_train_observer *observer,
                                      struct stn_eval_result *out)
 {
-    const struct train_evaluation e = {
+    const struct infer_evaluation e = {
         .net = v->engine.net,
         .feed = &v->feed,
         .observer = observer,
@@ -198,7 +197,7 @@ static enum stn_status evaluator_run(struct evaluator *v, const struct stn_train
     };
     struct kernel_loss_totals totals;
     double begin = base_clock_seconds();
-    enum stn_status status = train_evaluate(&e, &totals);
+    enum stn_status status = infer_evaluate(&e, &totals);
     if (status) {
         return status;
     }

@@ -7,15 +7,15 @@
 #include "nn/net.h"
 #include "stannis/train.h"
 
-struct train_evaluation {
+struct infer_evaluation {
     struct nn_net *net;
-    struct train_feed *feed;
+    struct crew_feed *feed;
     const struct stn_train_observer *observer; // or NULL
     bool (*stop_requested)(void *context);     // polled between micro-batches; or NULL
     void *stop_context;
     // Applied to every image before the network sees it, or NULL: pixel = pixel·scale + shift, by
     // channel.
-    const struct train_renormalise {
+    const struct infer_renormalise {
         int channels;
         size_t pixels; // of a channel
         float scale[3], shift[3];
@@ -23,7 +23,7 @@ struct train_evaluation {
 };
 
 // ERR_INTERRUPTED when asked to stop.
-STN_MUST_CHECK enum stn_status train_evaluate(const struct train_evaluation *e,
+STN_MUST_CHECK enum stn_status infer_evaluate(const struct infer_evaluation *e,
                                               struct kernel_loss_totals *totals);
 
 #endif

@@ -12,7 +12,7 @@
 
 struct stn_predictor {
     struct checkpoint *checkpoint;
-    struct train_engine engine;
+    struct engine engine;
     float *image; // [channels][size][size]
     size_t image_bytes;
     double *probabilities; // [classes]
@@ -46,7 +46,7 @@ static enum stn_status open_all(struct stn_predictor *p, const char *path, const
         .micro_batch = 1,
         .inference = true,
     };
-    status = train_engine_open(backend, threads, 0, 0, &net, &p->engine);
+    status = engine_open(backend, threads, 0, 0, &net, &p->engine);
     if (!status) {
         status = checkpoint_load(p->checkpoint, p->engine.net, NULL);
     }
@@ -78,7 +78,7 @@ void stn_predictor_close(struct stn_predictor *predictor)
     if (predictor) {
         free(predictor->probabilities);
         base_pages_free(predictor->image, predictor->image_bytes);
-        train_engine_close(&predictor->engine);
+        engine_close(&predictor->engine);
         checkpoint_close(predictor->checkpoint);
         free(predictor);
     }

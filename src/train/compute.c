@@ -34,7 +34,7 @@ static enum stn_status group_take(const struct trainer_work *work, int count, st
 static void group_release(const struct trainer_work *work, struct group *group)
 {
     for (int i = 0; i < group->count; i++) {
-        train_feed_release(work->feed, group->batches[i]);
+        crew_feed_release(work->feed, group->batches[i]);
     }
 }
 
@@ -126,9 +126,9 @@ static enum stn_status look_around(struct trainer *t, const struct trainer_work 
         return STN_OK;
     }
     enum stn_status status =
-        train_trade_look(work->trade, done, nn_net_abreast(t->engine.net), &after);
+        crew_trade_look(work->trade, done, nn_net_abreast(t->engine.net), &after);
     if (after) {
-        train_feed_trade(work->feed, after);
+        crew_feed_trade(work->feed, after);
         *total = after[t->nodes.rank];
     }
     return status;
@@ -147,8 +147,8 @@ enum stn_status trainer_compute(struct trainer *t, const struct trainer_work *wo
             status = group_train(t, &group, done < total ? TRAINER_KEEP : work->last, totals);
         }
         for (int i = 0; i < group.count && work->audited && !status; i++) {
-            train_audit_add(t->audit, work->feed->taken.step.epoch + 1, t->meta.progress.step + 1,
-                            group.batches[i]);
+            crew_audit_add(t->audit, work->feed->taken.step.epoch + 1, t->meta.progress.step + 1,
+                           group.batches[i]);
         }
         group_release(work, &group);
         emulate_pace();

@@ -43,7 +43,7 @@ static enum stn_status save(struct run *r, const char *path)
         comm_set_phase(t->nodes.comm, t->meta.progress.step, "saving");
         status = checkpoint_save(path, &t->meta, t->engine.net, t->momentum);
     }
-    status = train_nodes_agree(&t->nodes, status);
+    status = crew_agree(&t->nodes, status);
     if (!status && path && r->observer.saved) {
         r->observer.saved(r->observer.context, path);
     }
@@ -68,7 +68,7 @@ static void tell_step(const struct run *r, const struct train_step *step, double
     if (!r->observer.step) {
         return;
     }
-    const struct train_progress *progress = &r->trainer.meta.progress;
+    const struct checkpoint_progress *progress = &r->trainer.meta.progress;
     double count = step->totals.count > 0 ? (double)step->totals.count : 1.0;
     const struct stn_train_step told = {
         .step = progress->step,
@@ -85,7 +85,7 @@ static void tell_step(const struct run *r, const struct train_step *step, double
         .elapsed_seconds = base_clock_seconds() - r->begin,
         .eta_seconds = eta(r),
         .nodes = r->trainer.nodes.size,
-        .node = r->trainer.adapt ? train_adapt_nodes(r->trainer.adapt) : NULL,
+        .node = r->trainer.adapt ? crew_adapt_nodes(r->trainer.adapt) : NULL,
     };
     r->observer.step(r->observer.context, &told);
 }
@@ -110,7 +110,7 @@ static enum stn_status run_step(struct run *r)
     r->epoch.seconds += seconds;
     tell_step(r, &step, seconds, wait);
     if (t->adapt) {
-        train_adapt_tell(t->adapt, &r->observer);
+        crew_adapt_tell(t->adapt, &r->observer);
     }
 
     int64_t every = t->meta.config.checkpoint_steps;
@@ -129,11 +129,11 @@ static double mean(double sum, int64_t count)
 // Who is slow in training is slow in evaluating.
 static void follow_split(struct trainer *t)
 {
-    const int *split = train_feed_split_at(&t->feed, t->meta.progress.step);
+    const int *split = crew_feed_split_at(&t->feed, t->meta.progress.step);
     if (t->validation.batch != t->feed.batch) {
-        train_feed_rebatch(&t->validation, split, t->feed.batch, 0);
+        crew_feed_rebatch(&t->validation, split, t->feed.batch, 0);
     } else if (t->feed.split_count == 1) {
-        train_feed_set_split(&t->validation, split);
+        crew_feed_set_split(&t->validation, split);
     }
 }
 
@@ -145,7 +145,7 @@ static enum stn_status evaluate(struct run *r, struct kernel_loss_totals *totals
     if (!t->validation.loader) {
         return STN_OK;
     }
-    const struct train_evaluation e = {
+    const struct infer_evaluation e = {
         .net = t->engine.net,
         .feed = &t->validation,
         .observer = &r->observer,
@@ -154,11 +154,11 @@ static enum stn_status evaluate(struct run *r, struct kernel_loss_totals *totals
     };
     double begin = base_clock_seconds();
     comm_set_phase(t->nodes.comm, t->meta.progress.step, "evaluating");
-    struct train_node_report own = {0};
-    const struct train_verdict *verdict;
+    struct crew_node_report own = {0};
+    const struct crew_verdict *verdict;
     follow_split(t);
-    own.status = train_evaluate(&e, &own.totals);
-    enum stn_status status = train_nodes_sum(&t->nodes, &own, NULL, NULL, &verdict);
+    own.status = infer_evaluate(&e, &own.totals);
+    enum stn_status status = crew_sum(&t->nodes, &own, NULL, NULL, &verdict);
     *totals = verdict->totals;
     r->eval_seconds = base_clock_seconds() - begin;
     if (!status && !isfinite(totals->loss_sum)) {
@@ -194,7 +194,7 @@ static void tell_epoch(struct run *r, int epoch, const struct kernel_loss_totals
 static enum stn_status close_epoch(struct run *r)
 {
     struct trainer *t = &r->trainer;
-    struct train_progress *progress = &t->meta.progress;
+    struct checkpoint_progress *progress = &t->meta.progress;
     struct kernel_loss_totals evaluated;
     enum stn_status status = evaluate(r, &evaluated);
     if (status) {
@@ -226,7 +226,7 @@ static enum stn_status close_epoch(struct run *r)
 static bool is_over(const struct run *r)
 {
     const struct trainer *t = &r->trainer;
-    const struct train_progress *progress = &t->meta.progress;
+    const struct checkpoint_progress *progress = &t->meta.progress;
     bool epoch_pending = progress->position == t->feed.samples;
     return progress->epoch >= t->meta.config.epochs ||
            (progress->step >= t->steps_total && !epoch_pending);
@@ -275,7 +275,7 @@ static void tell_start(const struct run *r)
         .parameters = cost.parameters,
         .steps_total = t->steps_total,
         .macs = cost.macs,
-        .planned_bytes = train_memory_needed(t->engine.net, trainer_state_bytes(t)),
+        .planned_bytes = engine_memory_needed(t->engine.net, trainer_state_bytes(t)),
         .first_step = t->meta.progress.step,
         .seed = config->seed,
     };
@@ -294,7 +294,7 @@ static enum stn_status tell_nodes(struct run *r, struct stn_train_result *out)
         out->skipped += t->all[i].skipped;
     }
     if (t->adapt) {
-        train_adapt_tell_end(t->adapt, &r->observer);
+        crew_adapt_tell_end(t->adapt, &r->observer);
     }
     if (t->nodes.size > 1 && r->observer.nodes) {
         r->observer.nodes(r->observer.context, t->all, t->nodes.size);
@@ -305,7 +305,7 @@ static enum stn_status tell_nodes(struct run *r, struct stn_train_result *out)
 static void fill_result(const struct run *r, struct stn_train_result *out)
 {
     const struct trainer *t = &r->trainer;
-    const struct train_progress *progress = &t->meta.progress;
+    const struct checkpoint_progress *progress = &t->meta.progress;
     *out = (struct stn_train_result){
         .steps = r->steps,
         .images = r->images,
@@ -330,8 +330,8 @@ static enum stn_status run_all(struct run *r, struct stn_train_result *out)
                 "nothing left to train after step %" PRId64 ": raise --epochs or --steps",
                 t->meta.progress.step);
     } else {
-        train_feed_seek(&t->feed, t->meta.progress.epoch, t->meta.progress.position,
-                        t->meta.config.epochs);
+        crew_feed_seek(&t->feed, t->meta.progress.epoch, t->meta.progress.position,
+                       t->meta.config.epochs);
     }
     enum stn_status status = run_loop(r);
     if (status == STN_ERR_INTERRUPTED) {
@@ -348,7 +348,7 @@ static enum stn_status run_all(struct run *r, struct stn_train_result *out)
 
 enum stn_status train_run_on(struct comm *comm, const struct stn_train_config *config,
                              const struct stn_train_observer *observer,
-                             const struct train_meter *meter, struct stn_train_result *out)
+                             const struct crew_meter *meter, struct stn_train_result *out)
 {
     struct run r = {0};
     if (observer && comm_rank(comm) == 0) {
@@ -356,7 +356,7 @@ enum stn_status train_run_on(struct comm *comm, const struct stn_train_config *c
     }
     enum stn_status status = trainer_open(comm, config, &r.observer, &r.trainer);
     if (!status) {
-        r.trainer.meter = meter ? *meter : (struct train_meter){0};
+        r.trainer.meter = meter ? *meter : (struct crew_meter){0};
         status = run_all(&r, out);
     }
     trainer_close(&r.trainer);

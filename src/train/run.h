@@ -12,7 +12,7 @@
 STN_MUST_CHECK enum stn_status train_run_on(struct comm *comm,
                                             const struct stn_train_config *config,
                                             const struct stn_train_observer *observer,
-                                            const struct train_meter *meter,
+                                            const struct crew_meter *meter,
                                             struct stn_train_result *out);
 
 // The same for stn_tune_run.

@@ -12,21 +12,21 @@ static double data_seconds(const struct trainer *t)
     return (double)data_loader_stats(t->feed.loader).wait_ns * 1e-9;
 }
 
-static enum stn_status accumulate(struct trainer *t, const struct train_feed_step *step,
+static enum stn_status accumulate(struct trainer *t, const struct crew_feed_step *step,
                                   struct kernel_loss_totals *totals)
 {
     int64_t begin = base_clock_ns();
     if (t->vitals.is_open) {
-        train_vitals_begin(&t->vitals, data_seconds(t));
+        crew_vitals_begin(&t->vitals, data_seconds(t));
     }
     exchange_begin(t->exchange);
     if (t->trade) {
-        train_trade_begin(t->trade, t->feed.planned, train_feed_may_give(&t->feed, t->nodes.rank));
+        crew_trade_begin(t->trade, t->feed.planned, crew_feed_may_give(&t->feed, t->nodes.rank));
     }
     enum stn_status status = emulate_interfere_step(t->interfere, t->meta.progress.step + 1);
     if (!status) {
         const struct trainer_work work = {.feed = &t->feed,
-                                          .take = train_feed_next,
+                                          .take = crew_feed_next,
                                           .micro_batches = step->share.micro_batches,
                                           .trade = t->trade,
                                           .last = TRAINER_SEND,
@@ -34,16 +34,16 @@ static enum stn_status accumulate(struct trainer *t, const struct train_feed_ste
         status = trainer_compute(t, &work, totals);
     }
     if (t->audit && !status) {
-        status = train_audit_flush(t->audit);
+        status = crew_audit_flush(t->audit);
     }
     double idle_s = 0.0;
     if (t->trade) {
-        enum stn_status traded = train_trade_end(t->trade);
+        enum stn_status traded = crew_trade_end(t->trade);
         status = status ? status : traded;
-        idle_s = train_trade_wait_seconds(t->trade);
+        idle_s = crew_trade_wait_seconds(t->trade);
     }
     if (t->vitals.is_open) {
-        train_vitals_computed(&t->vitals, data_seconds(t), idle_s);
+        crew_vitals_computed(&t->vitals, data_seconds(t), idle_s);
     }
     struct stn_train_node *own = &t->own;
     own->compute_seconds += (double)(base_clock_ns() - begin) * 1e-9 - idle_s;
@@ -55,13 +55,13 @@ static enum stn_status accumulate(struct trainer *t, const struct train_feed_ste
 }
 
 // Speeds are judged by full steps: what a short one has less of is not whole micro-batches.
-static struct hypertune_report measure(struct trainer *t, const struct train_feed_step *step)
+static struct hypertune_report measure(struct trainer *t, const struct crew_feed_step *step)
 {
     struct hypertune_report report = {.step = hypertune_no_step};
     if (t->vitals.is_open) {
         bool full = step->end - step->begin == t->feed.batch;
-        report = train_vitals_exchanged(&t->vitals, t->meta.progress.step + 1,
-                                        full ? t->feed.taken.count : 0);
+        report = crew_vitals_exchanged(&t->vitals, t->meta.progress.step + 1,
+                                       full ? t->feed.taken.count : 0);
         if (t->meter.alter) {
             t->meter.alter(t->meter.context, t->nodes.rank, &report);
         }
@@ -70,27 +70,27 @@ static struct hypertune_report measure(struct trainer *t, const struct train_fee
 }
 
 // On node 0, between everybody's reports and the verdict.
-static enum stn_status decide(void *context, const struct train_node_report reports[],
-                              struct train_verdict *verdict)
+static enum stn_status decide(void *context, const struct crew_node_report reports[],
+                              struct crew_verdict *verdict)
 {
     struct trainer *t = context;
-    const struct train_feed *feed = &t->feed;
+    const struct crew_feed *feed = &t->feed;
     int64_t end = feed->taken.step.end;
-    const struct train_adapt_moment moment = {
+    const struct crew_adapt_moment moment = {
         .step = t->meta.progress.step + 1,
         .done = (end + feed->batch - 1) / feed->batch,
         .steps = (feed->samples + feed->batch - 1) / feed->batch,
         .left = feed->samples - end,
-        .split = train_feed_split_at(feed, t->meta.progress.step),
+        .split = crew_feed_split_at(feed, t->meta.progress.step),
     };
-    return train_adapt_step(t->adapt, &moment, reports, verdict);
+    return crew_adapt_step(t->adapt, &moment, reports, verdict);
 }
 
 // Gradient sums, statistics and totals of all nodes. A node that failed takes part too, so that the
 // others learn of it instead of waiting.
-static enum stn_status combine(struct trainer *t, const struct train_feed_step *step,
+static enum stn_status combine(struct trainer *t, const struct crew_feed_step *step,
                                enum stn_status own_status, const struct kernel_loss_totals *totals,
-                               const struct train_verdict **verdict)
+                               const struct crew_verdict **verdict)
 {
     int64_t begin = base_clock_ns();
     comm_set_phase(t->nodes.comm, t->meta.progress.step + 1, "exchanging gradients");
@@ -98,20 +98,20 @@ static enum stn_status combine(struct trainer *t, const struct train_feed_step *
     if (status) {
         return status;
     }
-    const struct train_node_report own = {.status = own_status,
-                                          .stop = trainer_polls_stop(t),
-                                          .totals = *totals,
-                                          .micro_batches = t->feed.taken.count,
-                                          .vitals = measure(t, step)};
-    status = train_nodes_sum(&t->nodes, &own, decide, t, verdict);
+    const struct crew_node_report own = {.status = own_status,
+                                         .stop = trainer_polls_stop(t),
+                                         .totals = *totals,
+                                         .micro_batches = t->feed.taken.count,
+                                         .vitals = measure(t, step)};
+    status = crew_sum(&t->nodes, &own, decide, t, verdict);
     t->own.wait_seconds += (double)(base_clock_ns() - begin) * 1e-9;
     return status;
 }
 
-static void move_on(struct trainer *t, const struct train_feed_step *step,
-                    const struct train_verdict *verdict)
+static void move_on(struct trainer *t, const struct crew_feed_step *step,
+                    const struct crew_verdict *verdict)
 {
-    struct train_progress *progress = &t->meta.progress;
+    struct checkpoint_progress *progress = &t->meta.progress;
     progress->samples_seen += step->end - step->begin;
     progress->position = step->end;
     progress->step++;
@@ -126,10 +126,10 @@ static void move_on(struct trainer *t, const struct train_feed_step *step,
 
 enum stn_status train_step(struct trainer *t, struct train_step *out)
 {
-    const struct train_progress *progress = &t->meta.progress;
+    const struct checkpoint_progress *progress = &t->meta.progress;
     struct nn_net *net = t->engine.net;
-    const struct train_feed_step step = train_feed_begin_step(&t->feed);
-    const struct train_verdict *verdict;
+    const struct crew_feed_step step = crew_feed_begin_step(&t->feed);
+    const struct crew_verdict *verdict;
     struct kernel_loss_totals own = {0};
     comm_set_phase(t->nodes.comm, progress->step + 1, "computing");
     *out =
@@ -143,14 +143,14 @@ enum stn_status train_step(struct trainer *t, struct train_step *out)
     }
     out->totals = verdict->totals;
     if (verdict->moved && !verdict->end_epoch) {
-        train_feed_set_split(&t->feed, verdict->split); // loaders begin at once
+        crew_feed_set_split(&t->feed, verdict->split); // loaders begin at once
     }
     if (!isfinite(out->totals.loss_sum)) {
         return trainer_diverged(t, "loss", out->totals.loss_sum, progress->step + 1);
     }
     if (out->totals.count > 0) {
         nn_net_merge_statistics(net, (double)out->totals.count, trainer_statistics_momentum);
-        train_engine_descend(&t->engine, &t->sgd, out->lr, out->totals.count, t->momentum);
+        engine_descend(&t->engine, &t->sgd, out->lr, out->totals.count, t->momentum);
     }
     out->images = (int)out->totals.count;
     move_on(t, &step, verdict);

@@ -43,7 +43,7 @@ static enum stn_status open_sets(struct trainer *t)
     const struct stn_train_config *config = &t->meta.config;
     struct stn_dataset_options options = config->data;
     char *class_list;
-    enum stn_status status = train_nodes_share_file(&t->nodes, config->class_list, &class_list);
+    enum stn_status status = crew_share_file(&t->nodes, config->class_list, &class_list);
     if (!status && t->resumed) {
         options.class_names = checkpoint_class_names(t->resumed);
         options.class_count = checkpoint_meta(t->resumed)->classes;
@@ -54,7 +54,7 @@ static enum stn_status open_sets(struct trainer *t)
     }
     options.class_list = class_list;
     if (!status) {
-        status = train_sets_open(&t->nodes, &options, config->fill, &t->sets);
+        status = crew_sets_open(&t->nodes, &options, config->fill, &t->sets);
     }
     free(class_list);
     return status;
@@ -67,7 +67,7 @@ static enum stn_status open_data(struct trainer *t)
         return status;
     }
     const struct stn_dataset_info *data = stn_dataset_info(t->sets.public_set);
-    t->meta.train_samples = train_sets_total(&t->sets, &t->nodes, STN_SUBSET_TRAIN);
+    t->meta.train_samples = crew_sets_total(&t->sets, &t->nodes, STN_SUBSET_TRAIN);
     t->meta.channels = data->channels;
     t->meta.classes = data->classes;
     memcpy(t->meta.mean, data->mean, sizeof(data->mean));
@@ -101,11 +101,11 @@ static void name_sources(const struct trainer *t, enum stn_subset subset, bool s
     }
 }
 
-struct train_feed_config trainer_feed_config(const struct trainer *t, enum stn_subset subset)
+struct crew_feed_config trainer_feed_config(const struct trainer *t, enum stn_subset subset)
 {
     const struct stn_train_config *config = &t->meta.config;
     bool training = subset == STN_SUBSET_TRAIN;
-    struct train_feed_config feed = {
+    struct crew_feed_config feed = {
         .loader = {.subset = subset,
                    .augment = training ? (enum data_augment)config->augment : DATA_AUGMENT_NONE,
                    .micro_batch = config->micro_batch,
@@ -125,13 +125,13 @@ struct train_feed_config trainer_feed_config(const struct trainer *t, enum stn_s
 
 static enum stn_status open_feeds(struct trainer *t)
 {
-    struct train_feed_config feed = trainer_feed_config(t, STN_SUBSET_TRAIN);
-    enum stn_status status = train_feed_open(&feed, &t->feed);
-    if (status || train_sets_total(&t->sets, &t->nodes, STN_SUBSET_VAL) == 0) {
+    struct crew_feed_config feed = trainer_feed_config(t, STN_SUBSET_TRAIN);
+    enum stn_status status = crew_feed_open(&feed, &t->feed);
+    if (status || crew_sets_total(&t->sets, &t->nodes, STN_SUBSET_VAL) == 0) {
         return status;
     }
     feed = trainer_feed_config(t, STN_SUBSET_VAL);
-    return train_feed_open(&feed, &t->validation);
+    return crew_feed_open(&feed, &t->validation);
 }
 
 // ---- network and optimizer ---------------------------------------------------------------------
@@ -139,8 +139,7 @@ static enum stn_status open_feeds(struct trainer *t)
 // A launcher that started several nodes here without binding them leaves each its part of the CPUs.
 static int own_threads(const struct trainer *t)
 {
-    int asked =
-        t->meta.config.threads ? t->meta.config.threads : train_nodes_own(&t->nodes)->threads;
+    int asked = t->meta.config.threads ? t->meta.config.threads : crew_own(&t->nodes)->threads;
     int neighbours = comm_launch_detect().local_size;
     struct base_cpu_share cpu = base_cpu_share();
     if (asked > 0 || neighbours < 2 || cpu.quota > 0.0) {
@@ -154,14 +153,14 @@ size_t trainer_state_bytes(const struct trainer *t)
 {
     const struct stn_train_config *config = &t->meta.config;
     bool exact = config->exact && config->wire == STN_WIRE_FP32;
-    return TRAIN_MOMENTUM_BYTES + (exact ? TRAIN_EXACT_BYTES : 0);
+    return ENGINE_MOMENTUM_BYTES + (exact ? ENGINE_EXACT_BYTES : 0);
 }
 
 static enum stn_status open_net(struct trainer *t, const struct stn_model_info *model)
 {
     assert(model);
     const struct stn_train_config *config = &t->meta.config;
-    size_t memory = config->memory ? config->memory : train_nodes_own(&t->nodes)->memory;
+    size_t memory = config->memory ? config->memory : crew_own(&t->nodes)->memory;
     const struct nn_net_config net = {
         .model = model,
         .shape = {.image_size = config->data.image_size,
@@ -170,8 +169,8 @@ static enum stn_status open_net(struct trainer *t, const struct stn_model_info *
         .micro_batch = config->micro_batch,
         .label_smoothing = (float)config->label_smoothing,
     };
-    enum stn_status status = train_engine_open(config->backend, own_threads(t),
-                                               trainer_state_bytes(t), memory, &net, &t->engine);
+    enum stn_status status = engine_open(config->backend, own_threads(t), trainer_state_bytes(t),
+                                         memory, &net, &t->engine);
     if (status) {
         return status;
     }
@@ -180,7 +179,7 @@ static enum stn_status open_net(struct trainer *t, const struct stn_model_info *
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for the optimizer's state of %s",
                         model->name);
     }
-    t->loader_threads = train_loader_threads(config->loader_threads, t->engine.threads);
+    t->loader_threads = engine_loader_threads(config->loader_threads, t->engine.threads);
     return trainer_set_weights(t);
 }
 
@@ -242,7 +241,7 @@ static void plan_run(struct trainer *t)
 void trainer_count_steps(struct trainer *t)
 {
     const struct stn_train_config *config = &t->meta.config;
-    const struct train_progress *progress = &t->meta.progress;
+    const struct checkpoint_progress *progress = &t->meta.progress;
     int64_t batch = config->batch, samples = t->meta.train_samples;
     int64_t epoch_steps = (samples + batch - 1) / batch;
     int64_t of_this_epoch = (progress->position + batch - 1) / batch;
@@ -305,7 +304,7 @@ static enum stn_status open_audit(struct trainer *t)
     const struct stn_train_config *config = &t->meta.config;
     const char *node = t->nodes.cluster.nodes[t->nodes.rank].name;
     return config->audit_dir
-               ? train_audit_open(config->audit_dir, node, config->resume != NULL, &t->audit)
+               ? crew_audit_open(config->audit_dir, node, config->resume != NULL, &t->audit)
                : STN_OK;
 }
 
@@ -322,9 +321,9 @@ static enum stn_status open_engine(struct trainer *t, const struct stn_model_inf
 {
     const struct stn_model_shape shape = {stn_dataset_info(t->sets.public_set)->image_size,
                                           t->meta.channels, t->meta.classes};
-    enum stn_status status = train_nodes_agree(&t->nodes, trainer_open_plan(t));
+    enum stn_status status = crew_agree(&t->nodes, trainer_open_plan(t));
     if (!status) {
-        status = train_micro_batch_settle(&t->meta.config, shape, own_threads(t), &t->nodes);
+        status = tune_micro_batch_settle(&t->meta.config, shape, own_threads(t), &t->nodes);
     }
     if (!status) {
         status = trainer_resolve_sizes(t, model);
@@ -332,7 +331,7 @@ static enum stn_status open_engine(struct trainer *t, const struct stn_model_inf
     if (!status) {
         status = open_net(t, model);
     }
-    return train_nodes_agree(&t->nodes, status);
+    return crew_agree(&t->nodes, status);
 }
 
 // Who computes what; from here on all is known. The tuner leaves weights as they come.
@@ -343,7 +342,7 @@ static enum stn_status open_split(struct trainer *t, const struct stn_train_obse
         plan_run(t);
         status = trainer_set_weights(t);
     }
-    status = train_nodes_agree(&t->nodes, status);
+    status = crew_agree(&t->nodes, status);
     return status ? status : spread_weights(t);
 }
 
@@ -353,11 +352,11 @@ static enum stn_status open_all(struct trainer *t, const struct stn_train_config
     const struct stn_model_info *model = NULL;
     enum stn_status status = trainer_settle_config(t, config);
     if (!status) {
-        status = train_find_model(t->meta.config.net, &model);
+        status = engine_find_model(t->meta.config.net, &model);
     }
-    status = train_nodes_agree(&t->nodes, status);
+    status = crew_agree(&t->nodes, status);
     if (!status) {
-        status = train_nodes_agree(&t->nodes, open_data(t));
+        status = crew_agree(&t->nodes, open_data(t));
     }
     if (!status) {
         status = open_engine(t, model);
@@ -377,16 +376,16 @@ static enum stn_status open_all(struct trainer *t, const struct stn_train_config
             status = emulate_interfere_open(t->meta.config.interfere, &t->nodes.cluster,
                                             t->nodes.rank, &t->interfere);
         }
-        status = train_nodes_agree(&t->nodes, status);
+        status = crew_agree(&t->nodes, status);
     }
     if (!status) {
         status = open_split(t, observer);
     }
     if (!status) {
-        status = train_nodes_agree(&t->nodes, open_feeds(t));
+        status = crew_agree(&t->nodes, open_feeds(t));
     }
     if (!status) {
-        status = train_nodes_agree(&t->nodes, trainer_open_adapt(t));
+        status = crew_agree(&t->nodes, trainer_open_adapt(t));
     }
     return status ? status : trainer_gather_nodes(t);
 }
@@ -395,34 +394,34 @@ enum stn_status trainer_open(struct comm *comm, const struct stn_train_config *c
                              const struct stn_train_observer *observer, struct trainer *out)
 {
     *out = (struct trainer){0};
-    enum stn_status status = train_nodes_open(comm, config, &out->nodes);
+    enum stn_status status = crew_open(comm, config, &out->nodes);
     return status ? status : open_all(out, config, observer);
 }
 
 void trainer_close(struct trainer *t)
 {
     emulate_interfere_close(t->interfere);
-    train_audit_close(t->audit);
+    crew_audit_close(t->audit);
     free(t->best_path);
     free(t->last_path);
-    train_feed_close(&t->validation);
-    train_feed_close(&t->feed);
-    train_trade_destroy(t->trade);
+    crew_feed_close(&t->validation);
+    crew_feed_close(&t->feed);
+    crew_trade_destroy(t->trade);
     exchange_destroy(t->exchange);
-    train_adapt_destroy(t->adapt);
-    train_vitals_close(&t->vitals);
+    crew_adapt_destroy(t->adapt);
+    crew_vitals_close(&t->vitals);
     free(t->all);
     stn_plan_destroy(t->plan);
-    train_splits_fini(&t->splits);
-    train_profile_fini(&t->profile);
+    crew_splits_fini(&t->splits);
+    crew_profile_fini(&t->profile);
     if (t->momentum) {
         base_pages_free(t->momentum, nn_net_parameter_count(t->engine.net) * sizeof(float));
     }
-    train_engine_close(&t->engine);
-    train_sets_close(&t->sets);
+    engine_close(&t->engine);
+    crew_sets_close(&t->sets);
     free(t->class_list);
     checkpoint_close(t->resumed);
-    train_nodes_close(&t->nodes);
+    crew_close(&t->nodes);
     *t = (struct trainer){0};
 }
 
@@ -431,7 +430,7 @@ void trainer_close(struct trainer *t)
 enum stn_status trainer_diverged(const struct trainer *t, const char *what, double value,
                                  int64_t step)
 {
-    const struct train_progress *progress = &t->meta.progress;
+    const struct checkpoint_progress *progress = &t->meta.progress;
     if (t->nodes.rank > 0) {
         return STN_ERR_DIVERGED; // all nodes see it at once, and one says it
     }

@@ -24,25 +24,25 @@
 #include "tune/plan.h"
 
 struct trainer {
-    struct train_nodes nodes;
+    struct crew nodes;
     struct checkpoint *resumed;  // its texts may be part of the config; NULL: a fresh start
     struct checkpoint_meta meta; // settings (resolved) and progress: what a checkpoint saves
-    struct train_sets sets;
-    struct train_engine engine;
-    struct train_feed feed; // the training split, epoch after epoch
-    struct train_feed validation;
+    struct crew_sets sets;
+    struct engine engine;
+    struct crew_feed feed; // the training split, epoch after epoch
+    struct crew_feed validation;
     struct optim_schedule schedule;
     struct optim_sgd sgd;
     float *momentum; // [parameters]
-    struct train_profile profile;
-    struct train_splits splits;
+    struct crew_profile profile;
+    struct crew_splits splits;
     struct stn_plan *plan; // on node 0: what was planned from measurements; NULL: nothing was
     struct exchange *exchange;
-    struct train_trade *trade;  // NULL: nodes keep what the plan gave them
-    struct train_vitals vitals; // with several nodes
-    struct train_adapt *adapt;  // on the first of several nodes
-    struct train_meter meter;
-    struct train_audit *audit;                // NULL: not asked for
+    struct crew_trade *trade;  // NULL: nodes keep what the plan gave them
+    struct crew_vitals vitals; // with several nodes
+    struct crew_adapt *adapt;  // on the first of several nodes
+    struct crew_meter meter;
+    struct crew_audit *audit;                 // NULL: not asked for
     struct emulate_interfere *interfere;      // NULL: nothing is to disturb the run
     struct stn_train_node own;                // what this node did
     struct stn_train_node *all;               // [nodes]
@@ -82,11 +82,11 @@ enum trainer_sums {
 };
 // A step's micro-batches on one node.
 struct trainer_work {
-    struct train_feed *feed;
-    enum stn_status (*take)(struct train_feed *feed, struct data_batch **out); // the next one
+    struct crew_feed *feed;
+    enum stn_status (*take)(struct crew_feed *feed, struct data_batch **out); // the next one
     int micro_batches;
-    struct train_trade *trade; // with which some of them may change hands; NULL: none do
-    enum trainer_sums last;    // what becomes of the last one's gradients; others' are kept
+    struct crew_trade *trade; // with which some of them may change hands; NULL: none do
+    enum trainer_sums last;   // what becomes of the last one's gradients; others' are kept
     bool audited;
 };
 // All of them, forwards and backwards (compute.c).
@@ -118,13 +118,13 @@ STN_MUST_CHECK enum stn_status trainer_resolve_sizes(struct trainer *t,
                                                      const struct stn_model_info *model);
 
 // How this node reads a split of the data, for feeds of its own.
-struct train_feed_config trainer_feed_config(const struct trainer *t, enum stn_subset subset);
-struct train_subject trainer_subject(const struct trainer *t);
+struct crew_feed_config trainer_feed_config(const struct trainer *t, enum stn_subset subset);
+struct tune_subject trainer_subject(const struct trainer *t);
 
 // Who moves work, once the split and the feeds are there.
 STN_MUST_CHECK enum stn_status trainer_open_adapt(struct trainer *t);
 // Ends the epoch and goes on with another batch, as the verdict says.
-void trainer_end_epoch(struct trainer *t, const struct train_verdict *verdict);
+void trainer_end_epoch(struct trainer *t, const struct crew_verdict *verdict);
 // Steps to the end of the run, from the progress and the batch.
 void trainer_count_steps(struct trainer *t);
 

@@ -23,11 +23,11 @@ static double own_cpus(const struct trainer *t)
 
 enum stn_status trainer_check_identity(struct trainer *t)
 {
-    struct train_identity own;
+    struct crew_identity own;
     int64_t samples = stn_dataset_info(t->sets.public_set)->count[STN_SUBSET_TRAIN];
-    enum stn_status status = train_identity_of(&t->meta, t->engine.net, samples, &own);
-    status = train_nodes_agree(&t->nodes, status);
-    return status ? status : train_nodes_compare(&t->nodes, &own);
+    enum stn_status status = crew_identity_of(&t->meta, t->engine.net, samples, &own);
+    status = crew_agree(&t->nodes, status);
+    return status ? status : crew_compare(&t->nodes, &own);
 }
 
 // ---- who there is ------------------------------------------------------------------------------
@@ -50,23 +50,23 @@ static uint64_t own_machine(void)
     return hash;
 }
 
-static struct train_node_profile own_profile(const struct trainer *t)
+static struct crew_node_profile own_profile(const struct trainer *t)
 {
     const struct stn_train_config *config = &t->meta.config;
-    size_t limit = config->memory ? config->memory : train_nodes_own(&t->nodes)->memory;
-    return (struct train_node_profile){
+    size_t limit = config->memory ? config->memory : crew_own(&t->nodes)->memory;
+    return (struct crew_node_profile){
         .threads = t->engine.threads,
         .cpus = own_cpus(t),
         .machine = own_machine(),
         .machine_cpus = t->engine.cpu.affinity,
-        .memory_needed = train_memory_needed(t->engine.net, trainer_state_bytes(t)),
+        .memory_needed = engine_memory_needed(t->engine.net, trainer_state_bytes(t)),
         .memory_limit = limit ? limit : base_memory_limit(),
     };
 }
 
 // A node with a fraction of a core waits for its next time slice at every message of a bucket that
 // it owns, and everybody with it: docs/decisions/0007 has figures.
-static void leave_reducing_to_the_fast(const struct train_profile *profile, double *weights)
+static void leave_reducing_to_the_fast(const struct crew_profile *profile, double *weights)
 {
     double most = 0.0;
     for (int i = 0; i < profile->cluster.count; i++) {
@@ -99,15 +99,15 @@ static enum stn_status create_exchange(struct trainer *t, double *weights)
 enum stn_status trainer_open_exchange(struct trainer *t)
 {
     size_t nodes = (size_t)t->nodes.size;
-    const struct train_node_profile own = own_profile(t);
+    const struct crew_node_profile own = own_profile(t);
     double *weights = calloc(nodes, sizeof(*weights));
     t->all = calloc(nodes, sizeof(*t->all));
     enum stn_status status =
         weights && t->all ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory for %zu nodes", nodes);
     if (!status) {
-        status = train_profile_create(&t->nodes.cluster, t->meta.config.micro_batch, &t->profile);
+        status = crew_profile_create(&t->nodes.cluster, t->meta.config.micro_batch, &t->profile);
     }
-    status = train_nodes_agree(&t->nodes, status);
+    status = crew_agree(&t->nodes, status);
     if (!status) {
         status = comm_all_gather(t->nodes.comm, COMM_CONTROL, &own, sizeof(own), t->profile.about);
     }
@@ -129,9 +129,9 @@ static enum stn_status check_given(struct trainer *t)
     const struct stn_train_config *config = &t->meta.config;
     const struct cluster *cluster = &t->nodes.cluster;
     int micro_batches = (config->batch + config->micro_batch - 1) / config->micro_batch;
-    train_profile_guess(&t->profile);
-    enum stn_status status = train_profile_cap(&t->profile, cluster, micro_batches);
-    int over = status ? -1 : train_splits_over_cap(&t->splits, &t->profile.cluster);
+    crew_profile_guess(&t->profile);
+    enum stn_status status = crew_profile_cap(&t->profile, cluster, micro_batches);
+    int over = status ? -1 : crew_splits_over_cap(&t->splits, &t->profile.cluster);
     if (over >= 0) {
         status = stn_fail(STN_ERR_INVALID,
                           "--split %s: node %s may have %d images a step at most (max_batch)",
@@ -145,15 +145,15 @@ static enum stn_status split_by_plan(struct trainer *t, int *batch)
 {
     const struct stn_train_config *config = &t->meta.config;
     const struct stn_plan *plan = t->plan;
-    const struct train_subject subject = trainer_subject(t);
-    train_plan_take(plan, &t->profile);
-    train_profile_use_measured(&t->profile);
-    enum stn_status status = train_plan_split(&subject, &t->profile, batch, &t->splits);
+    const struct tune_subject subject = trainer_subject(t);
+    tune_plan_take(plan, &t->profile);
+    crew_profile_use_measured(&t->profile);
+    enum stn_status status = tune_plan_split(&subject, &t->profile, batch, &t->splits);
     if (!status && plan->batch == config->batch && plan->policy == config->policy) {
         for (int i = 0; i < plan->nodes; i++) {
             t->splits.values[i] = plan->node[i].micro_batches;
         }
-        int over = train_splits_over_cap(&t->splits, &t->profile.cluster);
+        int over = crew_splits_over_cap(&t->splits, &t->profile.cluster);
         if (over >= 0) {
             status = stn_fail(STN_ERR_INVALID,
                               "--plan %s: gives node %s more than its max_batch; tune again",
@@ -167,7 +167,7 @@ static enum stn_status split_by_plan(struct trainer *t, int *batch)
 static enum stn_status spread_split(struct trainer *t, enum stn_status status, int *batch)
 {
     size_t bytes = (size_t)t->nodes.size * sizeof(*t->splits.values);
-    status = train_nodes_agree(&t->nodes, status);
+    status = crew_agree(&t->nodes, status);
     if (!status && t->nodes.size > 1) {
         status = comm_broadcast(t->nodes.comm, COMM_CONTROL, 0, batch, sizeof(*batch));
     }
@@ -196,11 +196,11 @@ static void adopt_batch(struct trainer *t, int batch)
 static enum stn_status tell_plan(struct trainer *t, const struct stn_train_observer *observer)
 {
     struct stn_plan *plan = NULL;
-    const struct train_subject subject = trainer_subject(t);
+    const struct tune_subject subject = trainer_subject(t);
     enum stn_status status = STN_OK;
     if (t->profile.measured && t->nodes.rank == 0) {
-        status = train_plan_describe(&subject, &t->profile, t->meta.config.batch, t->splits.values,
-                                     &plan);
+        status = tune_plan_describe(&subject, &t->profile, t->meta.config.batch, t->splits.values,
+                                    &plan);
     }
     stn_plan_destroy(t->plan);
     t->plan = plan;
@@ -228,13 +228,13 @@ enum stn_status trainer_settle_split(struct trainer *t, const struct stn_train_o
     if (t->plan) {
         status = split_by_plan(t, &batch);
     } else {
-        const struct train_subject subject = trainer_subject(t);
+        const struct tune_subject subject = trainer_subject(t);
         status = tunes(t) ? trainer_tune(t, observer) : STN_OK;
         if (!status && !t->profile.measured) {
-            train_profile_guess(&t->profile);
+            crew_profile_guess(&t->profile);
         }
         if (!status) {
-            status = train_plan_split(&subject, &t->profile, &batch, &t->splits);
+            status = tune_plan_split(&subject, &t->profile, &batch, &t->splits);
         }
     }
     status = spread_split(t, status, &batch);
@@ -247,10 +247,10 @@ enum stn_status trainer_settle_split(struct trainer *t, const struct stn_train_o
 
 static enum stn_status open_trade(struct trainer *t)
 {
-    if (!train_trade_wanted(&t->meta.config)) {
+    if (!crew_trade_wanted(&t->meta.config)) {
         return STN_OK;
     }
-    return train_trade_create(t->nodes.comm, t->profile.nodes, &t->meter, &t->trade);
+    return crew_trade_create(t->nodes.comm, t->profile.nodes, &t->meter, &t->trade);
 }
 
 enum stn_status trainer_open_adapt(struct trainer *t)
@@ -259,34 +259,34 @@ enum stn_status trainer_open_adapt(struct trainer *t)
     if (t->nodes.size == 1) {
         return STN_OK;
     }
-    train_vitals_open(&t->vitals);
+    crew_vitals_open(&t->vitals);
     enum stn_status status = open_trade(t);
     if (status || t->nodes.rank > 0) {
         return status;
     }
     int64_t steps = (t->feed.samples + config->batch - 1) / config->batch;
-    train_profile_floor(&t->profile, t->sets.counts[STN_SUBSET_TRAIN], steps);
-    const struct train_adapt_config adapt = {
+    crew_profile_floor(&t->profile, t->sets.counts[STN_SUBSET_TRAIN], steps);
+    const struct crew_adapt_config adapt = {
         .profile = &t->profile,
-        .first = train_feed_split_at(&t->feed, t->meta.progress.step),
+        .first = crew_feed_split_at(&t->feed, t->meta.progress.step),
         .policy = config->policy,
         .fixed = config->split != NULL,
         .options = config->adapt,
         .lr = config->lr,
     };
-    return train_adapt_create(&adapt, &t->adapt);
+    return crew_adapt_create(&adapt, &t->adapt);
 }
 
-void trainer_end_epoch(struct trainer *t, const struct train_verdict *verdict)
+void trainer_end_epoch(struct trainer *t, const struct crew_verdict *verdict)
 {
-    struct train_progress *progress = &t->meta.progress;
+    struct checkpoint_progress *progress = &t->meta.progress;
     int64_t lost = t->feed.samples - progress->position;
     t->lost += lost;
     progress->samples_seen += lost; // schedules go on as if they had been
     progress->position = t->feed.samples;
     t->meta.config.batch = verdict->batch;
     t->meta.config.lr = t->schedule.base = verdict->lr;
-    train_feed_rebatch(&t->feed, verdict->split, verdict->batch, progress->epoch + 1);
+    crew_feed_rebatch(&t->feed, verdict->split, verdict->batch, progress->epoch + 1);
     trainer_count_steps(t);
 }
 
@@ -307,7 +307,7 @@ enum stn_status trainer_gather_nodes(struct trainer *t)
     }
     enum stn_status status =
         comm_gather(t->nodes.comm, COMM_CONTROL, 0, &t->own, sizeof(t->own), t->all);
-    const int *split = train_feed_split_at(&t->feed, t->meta.progress.step);
+    const int *split = crew_feed_split_at(&t->feed, t->meta.progress.step);
     for (int i = 0; i < t->nodes.size; i++) {
         t->all[i].name = t->nodes.cluster.nodes[i].name; // a pointer of that node's otherwise
         t->all[i].micro_batches = split[i];

@@ -18,7 +18,7 @@ enum stn_status trainer_settle_config(struct trainer *t, const struct stn_train_
     }
     t->meta.progress.best_accuracy = -1.0;
     char *path;
-    enum stn_status status = train_nodes_share_file(&t->nodes, config->resume, &path);
+    enum stn_status status = crew_share_file(&t->nodes, config->resume, &path);
     if (status) {
         return status;
     }
@@ -35,9 +35,9 @@ enum stn_status trainer_settle_config(struct trainer *t, const struct stn_train_
     return status ? status : train_config_check(&t->meta.config);
 }
 
-struct train_subject trainer_subject(const struct trainer *t)
+struct tune_subject trainer_subject(const struct trainer *t)
 {
-    return (struct train_subject){
+    return (struct tune_subject){
         .config = &t->meta.config,
         .cluster = &t->nodes.cluster,
         .channels = t->meta.channels,
@@ -64,12 +64,12 @@ static enum stn_status plan_is_there(struct trainer *t, bool *there)
 static enum stn_status check_plan(struct trainer *t)
 {
     const struct stn_train_config *config = &t->meta.config;
-    const struct train_subject subject = trainer_subject(t);
+    const struct tune_subject subject = trainer_subject(t);
     char why[160];
     if (!config->plan_optional) {
-        return train_plan_check(t->plan, &subject, config->plan);
+        return tune_plan_check(t->plan, &subject, config->plan);
     }
-    if (!train_plan_fits(t->plan, &subject, why, sizeof(why))) {
+    if (!tune_plan_fits(t->plan, &subject, why, sizeof(why))) {
         if (t->nodes.rank == 0) {
             stn_log(STN_LOG_INFO, "%s: %s; measuring anew", config->plan, why);
         }
@@ -89,7 +89,7 @@ enum stn_status trainer_open_plan(struct trainer *t)
     if (status || !there) {
         return status;
     }
-    status = train_nodes_share_file(&t->nodes, config->plan, &path);
+    status = crew_share_file(&t->nodes, config->plan, &path);
     if (!status) {
         status = stn_plan_read(path, &t->plan);
     }
@@ -146,9 +146,9 @@ enum stn_status trainer_resolve_sizes(struct trainer *t, const struct stn_model_
     }
     int micro_batches = (config->batch + config->micro_batch - 1) / config->micro_batch;
     enum stn_status status =
-        train_splits_parse(config->split, t->nodes.size, micro_batches, &t->splits);
+        crew_splits_parse(config->split, t->nodes.size, micro_batches, &t->splits);
     if (!status && config->batch == 0) {
-        config->batch = train_splits_sum(&t->splits) * config->micro_batch;
+        config->batch = crew_splits_sum(&t->splits) * config->micro_batch;
     }
     return status;
 }

@@ -16,25 +16,25 @@ static const double trial_s = 0.75;
 
 struct probe {
     struct trainer *trainer;
-    struct train_feed feed; // of this node alone, a micro-batch a step
+    struct crew_feed feed; // of this node alone, a micro-batch a step
     struct optim_sgd sgd;
 };
 
 // ---- steps -------------------------------------------------------------------------------------
 
 // The next whole one: the ragged end of an epoch is no measure of a micro-batch.
-static enum stn_status take_whole(struct train_feed *feed, struct data_batch **out)
+static enum stn_status take_whole(struct crew_feed *feed, struct data_batch **out)
 {
-    struct train_feed_step step = train_feed_begin_step(feed);
+    struct crew_feed_step step = crew_feed_begin_step(feed);
     while (step.end - step.begin < feed->micro_batch && feed->samples >= feed->micro_batch) {
-        enum stn_status status = train_feed_next(feed, out);
+        enum stn_status status = crew_feed_next(feed, out);
         if (status) {
             return status;
         }
-        train_feed_release(feed, *out);
-        step = train_feed_begin_step(feed);
+        crew_feed_release(feed, *out);
+        step = crew_feed_begin_step(feed);
     }
-    return train_feed_next(feed, out);
+    return crew_feed_next(feed, out);
 }
 
 static enum stn_status compute(struct probe *probe, int micro_batches, enum trainer_sums last,
@@ -51,7 +51,7 @@ static void update(struct probe *probe, int64_t count)
     struct trainer *t = probe->trainer;
     if (count > 0) {
         nn_net_merge_statistics(t->engine.net, (double)count, trainer_statistics_momentum);
-        train_engine_descend(&t->engine, &probe->sgd, 0.0, count, t->momentum);
+        engine_descend(&t->engine, &probe->sgd, 0.0, count, t->momentum);
     }
 }
 
@@ -75,15 +75,15 @@ static enum stn_status step_together(void *context, int micro_batches, struct tu
 {
     struct probe *probe = context;
     struct trainer *t = probe->trainer;
-    struct train_node_report own = {.vitals.step = hypertune_no_step};
-    const struct train_verdict *verdict;
+    struct crew_node_report own = {.vitals.step = hypertune_no_step};
+    const struct crew_verdict *verdict;
     double begin = base_clock_seconds();
     exchange_begin(t->exchange);
     own.status = compute(probe, micro_batches, TRAINER_SEND, &own.totals);
     double computed = base_clock_seconds();
     enum stn_status status = exchange_finish(t->exchange);
     if (!status) {
-        status = train_nodes_sum(&t->nodes, &own, NULL, NULL, &verdict);
+        status = crew_sum(&t->nodes, &own, NULL, NULL, &verdict);
     }
     if (status) {
         return status;
@@ -101,7 +101,7 @@ static enum stn_status exchange_alone(void *context, double *seconds)
 {
     struct probe *probe = context;
     struct trainer *t = probe->trainer;
-    enum stn_status status = train_nodes_agree(&t->nodes, STN_OK); // all begin together
+    enum stn_status status = crew_agree(&t->nodes, STN_OK); // all begin together
     if (status) {
         return status;
     }
@@ -120,34 +120,34 @@ static bool stop_wanted(void *context)
 
 static enum stn_status probe_open(struct trainer *t, struct probe *out)
 {
-    struct train_feed_config feed = trainer_feed_config(t, STN_SUBSET_TRAIN);
+    struct crew_feed_config feed = trainer_feed_config(t, STN_SUBSET_TRAIN);
     feed.nodes = 0;
     feed.batch = t->meta.config.micro_batch;
     *out = (struct probe){.trainer = t,
                           .sgd = {.momentum = (float)t->meta.config.momentum,
                                   .weight_decay = (float)t->meta.config.weight_decay,
                                   .nesterov = t->meta.config.nesterov}};
-    enum stn_status status = train_feed_open(&feed, &out->feed);
+    enum stn_status status = crew_feed_open(&feed, &out->feed);
     if (!status) {
-        train_feed_seek(&out->feed, 0, 0, INT_MAX);
+        crew_feed_seek(&out->feed, 0, 0, INT_MAX);
     }
     return status;
 }
 
 // ---- tuning ------------------------------------------------------------------------------------
 
-static struct train_node_profile *own_profile(struct trainer *t)
+static struct crew_node_profile *own_profile(struct trainer *t)
 {
     return &t->profile.about[t->nodes.rank];
 }
 
 static enum stn_status gather_profiles(struct trainer *t)
 {
-    const struct train_node_profile own = *own_profile(t);
+    const struct crew_node_profile own = *own_profile(t);
     enum stn_status status =
         comm_all_gather(t->nodes.comm, COMM_CONTROL, &own, sizeof(own), t->profile.about);
     if (!status) {
-        train_profile_use_measured(&t->profile);
+        crew_profile_use_measured(&t->profile);
     }
     return status;
 }
@@ -155,7 +155,7 @@ static enum stn_status gather_profiles(struct trainer *t)
 // What was planned and what was really taken, whichever is more.
 static enum stn_status check_memory(struct trainer *t)
 {
-    struct train_node_profile *own = own_profile(t);
+    struct crew_node_profile *own = own_profile(t);
     uint64_t peak = base_memory_peak();
     own->memory_needed = peak > own->memory_needed ? peak : own->memory_needed;
     if (own->memory_limit == 0 || own->memory_needed <= own->memory_limit) {
@@ -164,7 +164,7 @@ static enum stn_status check_memory(struct trainer *t)
     return stn_fail(STN_ERR_NO_MEMORY,
                     "node %s: steps with micro-batches of %d took %llu MiB, and it has %llu; use a "
                     "smaller --micro-batch, or give it more memory",
-                    train_nodes_own(&t->nodes)->name, t->meta.config.micro_batch,
+                    crew_own(&t->nodes)->name, t->meta.config.micro_batch,
                     (unsigned long long)(own->memory_needed >> 20),
                     (unsigned long long)(own->memory_limit >> 20));
 }
@@ -172,11 +172,11 @@ static enum stn_status check_memory(struct trainer *t)
 // Lines, then what the exchange costs at about the split that they lead to.
 static enum stn_status measure(struct trainer *t, const struct tune_config *config)
 {
-    struct train_profile *profile = &t->profile;
-    struct train_node_profile *own = own_profile(t);
-    const struct train_subject subject = trainer_subject(t);
+    struct crew_profile *profile = &t->profile;
+    struct crew_node_profile *own = own_profile(t);
+    const struct tune_subject subject = trainer_subject(t);
     int nodes = t->nodes.size, batch;
-    struct train_splits splits = {0};
+    struct crew_splits splits = {0};
     enum stn_status status = tune_lines(config, own);
     if (status) {
         return status;
@@ -184,36 +184,36 @@ static enum stn_status measure(struct trainer *t, const struct tune_config *conf
     double crowding = tune_crowding(profile->about, nodes, t->nodes.rank);
     own->line.fixed_s *= crowding;
     own->line.each_s *= crowding;
-    status = train_nodes_agree(&t->nodes, check_memory(t));
+    status = crew_agree(&t->nodes, check_memory(t));
     if (!status) {
         status = gather_profiles(t);
     }
     if (!status) {
-        status = train_plan_split(&subject, profile, &batch, &splits);
-        status = train_nodes_agree(&t->nodes, status);
+        status = tune_plan_split(&subject, profile, &batch, &splits);
+        status = crew_agree(&t->nodes, status);
     }
     double step_s = 0.0;
     if (!status) {
-        step_s = train_plan_trial(profile, splits.values, trial_s, splits.values);
+        step_s = tune_plan_trial(profile, splits.values, trial_s, splits.values);
         // how many steps follow from it: to the bit the same for all
         status = comm_broadcast(t->nodes.comm, COMM_CONTROL, 0, &step_s, sizeof(step_s));
     }
     if (!status) {
         status = tune_reduction(config, splits.values, step_s, own, &profile->cluster.reduction);
     }
-    train_splits_fini(&splits);
+    crew_splits_fini(&splits);
     return status ? status : gather_profiles(t);
 }
 
 // What no speeds could make feasible is refused before anything is measured.
 static enum stn_status check_feasible(struct trainer *t)
 {
-    const struct train_subject subject = trainer_subject(t);
-    struct train_splits splits = {0};
+    const struct tune_subject subject = trainer_subject(t);
+    struct crew_splits splits = {0};
     int batch;
-    train_profile_guess(&t->profile);
-    enum stn_status status = train_plan_split(&subject, &t->profile, &batch, &splits);
-    train_splits_fini(&splits);
+    crew_profile_guess(&t->profile);
+    enum stn_status status = tune_plan_split(&subject, &t->profile, &batch, &splits);
+    crew_splits_fini(&splits);
     return status;
 }
 
@@ -226,7 +226,7 @@ enum stn_status trainer_tune(struct trainer *t, const struct stn_train_observer 
     if (!status) {
         status = probe_open(t, &probe);
     }
-    status = train_nodes_agree(&t->nodes, status);
+    status = crew_agree(&t->nodes, status);
     if (!status) {
         const struct tune_probe steps = {.context = &probe,
                                          .alone = step_alone,
@@ -246,7 +246,7 @@ enum stn_status trainer_tune(struct trainer *t, const struct stn_train_observer 
         }
         status = measure(t, &config);
     }
-    train_feed_close(&probe.feed);
+    crew_feed_close(&probe.feed);
     exchange_forget_stats(t->exchange);
     t->profile.seconds = base_clock_seconds() - begin;
     return status;

@@ -58,8 +58,8 @@ static bool find_speeds(struct crew_trials *crew, int micro_batch)
     return tried == crew->nodes;
 }
 
-double train_micro_batch_speed(const double speeds[], int nodes, int micro_batch, int batch,
-                               const struct plan_scratch *scratch, int split[])
+double tune_micro_batch_speed(const double speeds[], int nodes, int micro_batch, int batch,
+                              const struct plan_scratch *scratch, int split[])
 {
     double sum = 0.0;
     for (int n = 0; n < nodes; n++) {
@@ -82,7 +82,7 @@ static struct stn_micro_batch_trials add_up(struct crew_trials *crew, int batch)
     for (int i = 0; i < crew->all[0].count; i++) {
         struct stn_micro_batch_trial one = {.micro_batch = crew->all[0].at[i].micro_batch};
         if (find_speeds(crew, one.micro_batch)) {
-            one.images_per_second = train_micro_batch_speed(
+            one.images_per_second = tune_micro_batch_speed(
                 crew->speeds, crew->nodes, one.micro_batch, batch, &scratch, crew->split);
             sum.at[sum.count++] = one;
         }
@@ -95,14 +95,14 @@ static struct stn_micro_batch_trials add_up(struct crew_trials *crew, int batch)
 }
 
 // Node 0's choice is everybody's.
-static enum stn_status agree_on(struct train_nodes *nodes, int batch,
+static enum stn_status agree_on(struct crew *nodes, int batch,
                                 struct stn_micro_batch_trials *trials)
 {
     if (nodes->size == 1) {
         return STN_OK;
     }
     struct crew_trials crew;
-    enum stn_status status = train_nodes_agree(nodes, crew_trials_init(&crew, nodes->size));
+    enum stn_status status = crew_agree(nodes, crew_trials_init(&crew, nodes->size));
     if (!status) {
         status = comm_all_gather(nodes->comm, COMM_CONTROL, trials, sizeof(*trials), crew.all);
     }
@@ -119,9 +119,9 @@ static enum stn_status agree_on(struct train_nodes *nodes, int batch,
     return status;
 }
 
-enum stn_status train_micro_batch_settle(struct stn_train_config *config,
-                                         struct stn_model_shape shape, int threads,
-                                         struct train_nodes *nodes)
+enum stn_status tune_micro_batch_settle(struct stn_train_config *config,
+                                        struct stn_model_shape shape, int threads,
+                                        struct crew *nodes)
 {
     if (config->micro_batch != STN_MICRO_BATCH_AUTO) {
         return STN_OK;
@@ -131,12 +131,12 @@ enum stn_status train_micro_batch_settle(struct stn_train_config *config,
         .shape = shape,
         .threads = threads,
         .backend = config->backend,
-        .memory = config->memory ? config->memory : train_nodes_own(nodes)->memory,
+        .memory = config->memory ? config->memory : crew_own(nodes)->memory,
         .steps = 1,
     };
     struct stn_micro_batch_trials trials;
-    enum stn_status status = train_micro_batch_choose(&bench, config->batch, &trials);
-    status = train_nodes_agree(nodes, status);
+    enum stn_status status = bench_micro_batch_choose(&bench, config->batch, &trials);
+    status = crew_agree(nodes, status);
     if (!status) {
         status = agree_on(nodes, config->batch, &trials);
     }

@@ -6,17 +6,17 @@
 #include "plan/policy.h"
 #include "stannis/train.h"
 
-struct train_nodes;
+struct crew;
 
 // Images a second of nodes that alone have these speeds with micro-batches of that size, at the
 // best split of `batch` (not above 0: at any, their sum). Small ones cost each node some speed but
 // can be dealt out finely. split[nodes] and what `scratch` has are for its use.
-double train_micro_batch_speed(const double speeds[], int nodes, int micro_batch, int batch,
-                               const struct plan_scratch *scratch, int split[]);
+double tune_micro_batch_speed(const double speeds[], int nodes, int micro_batch, int batch,
+                              const struct plan_scratch *scratch, int split[]);
 // If config->micro_batch is STN_MICRO_BATCH_AUTO: puts the one there with which all nodes together
 // are fastest and that fits the memory of each, and logs it. Every node calls it.
-STN_MUST_CHECK enum stn_status train_micro_batch_settle(struct stn_train_config *config,
-                                                        struct stn_model_shape shape, int threads,
-                                                        struct train_nodes *nodes);
+STN_MUST_CHECK enum stn_status tune_micro_batch_settle(struct stn_train_config *config,
+                                                       struct stn_model_shape shape, int threads,
+                                                       struct crew *nodes);
 
 #endif

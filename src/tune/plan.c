@@ -17,7 +17,7 @@ static int micro_batches_of(int batch, int micro_batch)
     return (batch + micro_batch - 1) / micro_batch;
 }
 
-static struct plan_policy_options options_of(const struct train_subject *subject)
+static struct plan_policy_options options_of(const struct tune_subject *subject)
 {
     const struct stn_train_config *config = subject->config;
     struct plan_policy_options options = plan_policy_defaults;
@@ -31,7 +31,7 @@ static struct plan_policy_options options_of(const struct train_subject *subject
 }
 
 // M at most: that of the batch, or the limit of what --batch auto may take.
-static int most_of(const struct train_subject *subject, const struct plan_policy_options *options)
+static int most_of(const struct tune_subject *subject, const struct plan_policy_options *options)
 {
     int least, most, micro_batch = subject->config->micro_batch;
     if (subject->config->batch != STN_BATCH_AUTO) {
@@ -41,38 +41,38 @@ static int most_of(const struct train_subject *subject, const struct plan_policy
     return most;
 }
 
-enum stn_status train_plan_split(const struct train_subject *subject, struct train_profile *profile,
-                                 int *batch, struct train_splits *out)
+enum stn_status tune_plan_split(const struct tune_subject *subject, struct crew_profile *profile,
+                                int *batch, struct crew_splits *out)
 {
     const struct stn_train_config *config = subject->config;
     const struct plan_policy_options options = options_of(subject);
     bool given = config->batch != STN_BATCH_AUTO;
     enum stn_status status =
-        train_profile_cap(profile, subject->cluster, most_of(subject, &options));
+        crew_profile_cap(profile, subject->cluster, most_of(subject, &options));
     if (status) {
         return status;
     }
     int64_t steps = given ? (subject->samples + config->batch - 1) / config->batch : 1;
     if (given) {
-        train_profile_floor(profile, subject->counts, steps);
+        crew_profile_floor(profile, subject->counts, steps);
     }
     const struct plan_request request = {
         .cluster = profile->cluster,
         .micro_batches = given ? micro_batches_of(config->batch, config->micro_batch) : 0,
         .options = options,
     };
-    status = train_splits_plan(&request, config->policy, out);
+    status = crew_splits_plan(&request, config->policy, out);
     if (status || given) {
         *batch = config->batch;
         return status;
     }
-    *batch = train_splits_sum(out) * config->micro_batch;
-    train_profile_floor(profile, subject->counts, (subject->samples + *batch - 1) / *batch);
+    *batch = crew_splits_sum(out) * config->micro_batch;
+    crew_profile_floor(profile, subject->counts, (subject->samples + *batch - 1) / *batch);
     return STN_OK;
 }
 
-double train_plan_trial(const struct train_profile *profile, const int split[], double seconds,
-                        int step[])
+double tune_plan_trial(const struct crew_profile *profile, const int split[], double seconds,
+                       int step[])
 {
     double longest_s = 0.0, least_s = seconds;
     int count = profile->cluster.count;
@@ -91,20 +91,20 @@ double train_plan_trial(const struct train_profile *profile, const int split[], 
 
 // ---- describing --------------------------------------------------------------------------------
 
-static double uniform_speed(const struct train_subject *subject,
-                            const struct train_profile *profile, int batch)
+static double uniform_speed(const struct tune_subject *subject, const struct crew_profile *profile,
+                            int batch)
 {
     const struct plan_request request = {
         .cluster = profile->cluster,
         .micro_batches = micro_batches_of(batch, profile->cluster.micro_batch),
         .options = options_of(subject),
     };
-    struct train_splits splits;
-    if (train_splits_plan(&request, STN_POLICY_UNIFORM, &splits)) {
+    struct crew_splits splits;
+    if (crew_splits_plan(&request, STN_POLICY_UNIFORM, &splits)) {
         return 0.0;
     }
     double speed = plan_outlook_of(&profile->cluster, splits.values, NULL).samples_per_s;
-    train_splits_fini(&splits);
+    crew_splits_fini(&splits);
     return speed;
 }
 
@@ -119,12 +119,12 @@ static const char *date_now(struct base_arena *arena)
     return base_arena_strdup(arena, text);
 }
 
-static bool fill_nodes(const struct train_profile *profile, const int split[],
+static bool fill_nodes(const struct crew_profile *profile, const int split[],
                        const struct plan_outlook_node *outlook, struct stn_plan *plan)
 {
     bool ok = true;
     for (int i = 0; i < plan->nodes && ok; i++) {
-        const struct train_node_profile *about = &profile->about[i];
+        const struct crew_node_profile *about = &profile->about[i];
         const struct plan_node *node = &profile->nodes[i];
         plan->node[i] = (struct stn_plan_node){
             .name = base_arena_strdup(plan->memory, node->name),
@@ -152,7 +152,7 @@ static bool fill_nodes(const struct train_profile *profile, const int split[],
     return ok;
 }
 
-static void fill_head(const struct train_subject *subject, const struct train_profile *profile,
+static void fill_head(const struct tune_subject *subject, const struct crew_profile *profile,
                       int batch, const struct plan_outlook *outlook, struct stn_plan *plan)
 {
     const struct stn_train_config *config = subject->config;
@@ -178,7 +178,7 @@ static void fill_head(const struct train_subject *subject, const struct train_pr
     plan->uniform_images_per_second = uniform_speed(subject, profile, batch);
 }
 
-struct stn_plan *train_plan_alloc(int nodes)
+struct stn_plan *tune_plan_alloc(int nodes)
 {
     struct base_arena arena = {0}, *memory = base_arena_alloc(&arena, sizeof(*memory));
     struct stn_plan *plan = memory ? base_arena_alloc(&arena, sizeof(*plan)) : NULL;
@@ -193,13 +193,13 @@ struct stn_plan *train_plan_alloc(int nodes)
     return plan;
 }
 
-enum stn_status train_plan_describe(const struct train_subject *subject,
-                                    const struct train_profile *profile, int batch,
-                                    const int split[], struct stn_plan **out)
+enum stn_status tune_plan_describe(const struct tune_subject *subject,
+                                   const struct crew_profile *profile, int batch, const int split[],
+                                   struct stn_plan **out)
 {
     int count = profile->cluster.count;
     struct plan_outlook_node *outlook = calloc((size_t)count, sizeof(*outlook));
-    struct stn_plan *plan = outlook ? train_plan_alloc(count) : NULL;
+    struct stn_plan *plan = outlook ? tune_plan_alloc(count) : NULL;
     bool ok = plan != NULL;
     if (ok) {
         const struct plan_outlook whole = plan_outlook_of(&profile->cluster, split, outlook);
@@ -249,8 +249,8 @@ static bool same_nodes(const struct stn_plan *plan, const struct cluster *cluste
     return true;
 }
 
-bool train_plan_fits(const struct stn_plan *plan, const struct train_subject *subject, char *why,
-                     size_t bytes)
+bool tune_plan_fits(const struct stn_plan *plan, const struct tune_subject *subject, char *why,
+                    size_t bytes)
 {
     const struct stn_train_config *config = subject->config;
     const struct {
@@ -277,21 +277,21 @@ bool train_plan_fits(const struct stn_plan *plan, const struct train_subject *su
     return same_nodes(plan, subject->cluster, why, bytes);
 }
 
-enum stn_status train_plan_check(const struct stn_plan *plan, const struct train_subject *subject,
-                                 const char *label)
+enum stn_status tune_plan_check(const struct stn_plan *plan, const struct tune_subject *subject,
+                                const char *label)
 {
     char why[160];
-    if (train_plan_fits(plan, subject, why, sizeof(why))) {
+    if (tune_plan_fits(plan, subject, why, sizeof(why))) {
         return STN_OK;
     }
     return stn_fail(STN_ERR_INVALID, "--plan %s: does not fit: %s; tune again", label, why);
 }
 
-void train_plan_take(const struct stn_plan *plan, struct train_profile *profile)
+void tune_plan_take(const struct stn_plan *plan, struct crew_profile *profile)
 {
     for (int i = 0; i < plan->nodes; i++) {
         const struct stn_plan_node *node = &plan->node[i];
-        struct train_node_profile *about = &profile->about[i];
+        struct crew_node_profile *about = &profile->about[i];
         about->line = (struct plan_line){node->fixed_seconds, node->each_seconds};
         about->update_s = node->update_seconds;
         about->fixed_error_s = node->fixed_error;

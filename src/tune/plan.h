@@ -9,7 +9,7 @@
 #include "stannis/train.h"
 
 // What is planned for.
-struct train_subject {
+struct tune_subject {
     const struct stn_train_config *config; // net, sizes, policy; batch may be STN_BATCH_AUTO
     const struct cluster *cluster;
     int channels, classes;
@@ -19,33 +19,32 @@ struct train_subject {
 
 // Sets caps and floors of the profile, and *batch where it is STN_BATCH_AUTO. Refused: what no
 // split can keep, with what would help.
-STN_MUST_CHECK enum stn_status train_plan_split(const struct train_subject *subject,
-                                                struct train_profile *profile, int *batch,
-                                                struct train_splits *out);
+STN_MUST_CHECK enum stn_status tune_plan_split(const struct tune_subject *subject,
+                                               struct crew_profile *profile, int *batch,
+                                               struct crew_splits *out);
 // The smaller step to try the exchange with: as the split, but of about `seconds` at most.
 // step[nodes].
-double train_plan_trial(const struct train_profile *profile, const int split[], double seconds,
-                        int step[]);
+double tune_plan_trial(const struct crew_profile *profile, const int split[], double seconds,
+                       int step[]);
 // A new plan of what is known and the split in `splits`.
-STN_MUST_CHECK enum stn_status train_plan_describe(const struct train_subject *subject,
-                                                   const struct train_profile *profile, int batch,
-                                                   const int split[], struct stn_plan **out);
+STN_MUST_CHECK enum stn_status tune_plan_describe(const struct tune_subject *subject,
+                                                  const struct crew_profile *profile, int batch,
+                                                  const int split[], struct stn_plan **out);
 
 // Empty, with room for its nodes; NULL when memory is out.
-struct stn_plan *train_plan_alloc(int nodes);
+struct stn_plan *tune_plan_alloc(int nodes);
 // A file's text; `label` is its name for messages.
-STN_MUST_CHECK enum stn_status train_plan_parse(const char *text, size_t bytes, const char *label,
-                                                struct stn_plan **out);
+STN_MUST_CHECK enum stn_status tune_plan_parse(const char *text, size_t bytes, const char *label,
+                                               struct stn_plan **out);
 
 // Refused, with what differs: another network, other images, another micro-batch (0: any), other
 // nodes. `label` is the file.
-STN_MUST_CHECK enum stn_status train_plan_check(const struct stn_plan *plan,
-                                                const struct train_subject *subject,
-                                                const char *label);
+STN_MUST_CHECK enum stn_status
+tune_plan_check(const struct stn_plan *plan, const struct tune_subject *subject, const char *label);
 // The same without a message: what differs, in words, into why[bytes]; true if nothing does.
-bool train_plan_fits(const struct stn_plan *plan, const struct train_subject *subject, char *why,
-                     size_t bytes);
+bool tune_plan_fits(const struct stn_plan *plan, const struct tune_subject *subject, char *why,
+                    size_t bytes);
 // Its measurements become the profile's.
-void train_plan_take(const struct stn_plan *plan, struct train_profile *profile);
+void tune_plan_take(const struct stn_plan *plan, struct crew_profile *profile);
 
 #endif

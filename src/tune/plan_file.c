@@ -275,7 +275,7 @@ static enum stn_status decode(const json_t *root, const char *label, struct stn_
         return status;
     }
     const json_t *nodes = json_object_get(root, nodes_key);
-    struct stn_plan *plan = train_plan_alloc((int)json_array_size(nodes));
+    struct stn_plan *plan = tune_plan_alloc((int)json_array_size(nodes));
     if (!plan) {
         return stn_fail(STN_ERR_NO_MEMORY, "%s: no memory for the plan", label);
     }
@@ -309,8 +309,8 @@ static enum stn_status finish(json_t *root, const json_error_t *error, const cha
     return status;
 }
 
-enum stn_status train_plan_parse(const char *text, size_t bytes, const char *label,
-                                 struct stn_plan **out)
+enum stn_status tune_plan_parse(const char *text, size_t bytes, const char *label,
+                                struct stn_plan **out)
 {
     json_error_t error;
     return finish(json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error), &error, label, out);

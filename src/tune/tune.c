@@ -258,7 +258,7 @@ static enum stn_status rounds(struct tuner *tuner, struct tune_report *reports,
                               struct stn_tune_node *told)
 {
     const struct tune_config *config = tuner->config;
-    struct train_nodes *nodes = config->nodes;
+    struct crew *nodes = config->nodes;
     struct tune_state state = {.round_s = round_share * config->budget_s};
     double begin_s = base_clock_seconds();
     for (int64_t round = 0; !state.done; round++) {
@@ -272,7 +272,7 @@ static enum stn_status rounds(struct tuner *tuner, struct tune_report *reports,
         }
         state = state_of(config, reports, nodes->size);
         if (state.failed) {
-            return train_nodes_agree(nodes, status);
+            return crew_agree(nodes, status);
         }
         if (state.stop) {
             return STN_ERR_INTERRUPTED;
@@ -282,7 +282,7 @@ static enum stn_status rounds(struct tuner *tuner, struct tune_report *reports,
     return STN_OK;
 }
 
-enum stn_status tune_lines(const struct tune_config *config, struct train_node_profile *own)
+enum stn_status tune_lines(const struct tune_config *config, struct crew_node_profile *own)
 {
     size_t size = (size_t)config->nodes->size;
     struct tuner *tuner = calloc(1, sizeof(*tuner));
@@ -292,7 +292,7 @@ enum stn_status tune_lines(const struct tune_config *config, struct train_node_p
         tuner && reports && told
             ? STN_OK
             : stn_fail(STN_ERR_NO_MEMORY, "no memory to measure %zu nodes", size);
-    status = train_nodes_agree(config->nodes, status);
+    status = crew_agree(config->nodes, status);
     if (!status) {
         assert(tuner && reports && told); // all have theirs
         tuner->config = config;
@@ -318,7 +318,7 @@ enum stn_status tune_lines(const struct tune_config *config, struct train_node_p
 
 // ---- turns -------------------------------------------------------------------------------------
 
-double tune_crowding(const struct train_node_profile about[], int count, int rank)
+double tune_crowding(const struct crew_node_profile about[], int count, int rank)
 {
     double cpus = 0.0;
     for (int i = 0; i < count; i++) {
@@ -328,7 +328,7 @@ double tune_crowding(const struct train_node_profile about[], int count, int ran
     return crowding > 1.001 ? crowding : 1.0; // shares are sums of decimals
 }
 
-void tune_take_turns(const struct train_node_profile about[], int count, int rank, int *slot,
+void tune_take_turns(const struct crew_node_profile about[], int count, int rank, int *slot,
                      int *slots)
 {
     *slot = 0;

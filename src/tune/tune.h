@@ -35,7 +35,7 @@ struct tune_probe {
 };
 
 struct tune_config {
-    struct train_nodes *nodes;
+    struct crew *nodes;
     const struct tune_probe *probe;
     const struct stn_train_observer *observer; // of node 0; NULL: none
     int micro_batch;                           // for the observer
@@ -54,19 +54,19 @@ void tune_set_budget(struct tune_config *config, double seconds);
 // Fills line, errors and doubt of this node's own profile. ERR_INTERRUPTED when somebody asked to
 // stop.
 STN_MUST_CHECK enum stn_status tune_lines(const struct tune_config *config,
-                                          struct train_node_profile *own);
+                                          struct crew_node_profile *own);
 
 // Then real steps with this split [nodes]: what the exchange costs, and what it takes from a node's
 // computing, which corrects `own`. The reduction is the same on all nodes.
 STN_MUST_CHECK enum stn_status tune_reduction(const struct tune_config *config, const int split[],
-                                              double step_s, struct train_node_profile *own,
+                                              double step_s, struct crew_node_profile *own,
                                               struct plan_reduction *out);
 
 // Who takes turns: sets this node's slot and slots. `about` is [count].
-void tune_take_turns(const struct train_node_profile about[], int count, int rank, int *slot,
+void tune_take_turns(const struct crew_node_profile about[], int count, int rank, int *slot,
                      int *slots);
 // By how much nodes that take turns are slower when all compute: their CPUs over the machine's;
 // ≥ 1.
-double tune_crowding(const struct train_node_profile about[], int count, int rank);
+double tune_crowding(const struct crew_node_profile about[], int count, int rank);
 
 #endif

@@ -102,7 +102,7 @@ static double uneven_of(const struct reduction_report *reports, int nodes, int s
 
 // A step among others does not take what it takes alone; the difference does not grow with the
 // step.
-static void correct(struct train_node_profile *own, const struct tune_step *steps, int count,
+static void correct(struct crew_node_profile *own, const struct tune_step *steps, int count,
                     int micro_batches)
 {
     double update[STEPS_MAX];
@@ -130,9 +130,9 @@ static void correct(struct train_node_profile *own, const struct tune_step *step
 }
 
 enum stn_status tune_reduction(const struct tune_config *config, const int split[], double step_s,
-                               struct train_node_profile *own, struct plan_reduction *out)
+                               struct crew_node_profile *own, struct plan_reduction *out)
 {
-    struct train_nodes *nodes = config->nodes;
+    struct crew *nodes = config->nodes;
     *out = (struct plan_reduction){0};
     if (nodes->size == 1) {
         return STN_OK;
@@ -143,11 +143,11 @@ enum stn_status tune_reduction(const struct tune_config *config, const int split
     struct reduction_report *reports = calloc((size_t)nodes->size, sizeof(*reports));
     enum stn_status status =
         reports ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory to measure the exchange");
-    status = train_nodes_agree(nodes, status);
+    status = crew_agree(nodes, status);
     if (!status) {
         assert(reports); // all have theirs
         status = measure(config, split[nodes->rank], steps, &mine);
-        status = train_nodes_agree(nodes, status);
+        status = crew_agree(nodes, status);
     }
     if (!status) {
         status = comm_all_gather(nodes->comm, COMM_CONTROL, &mine, sizeof(mine), reports);

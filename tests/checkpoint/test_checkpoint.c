@@ -56,7 +56,8 @@ static struct bytes small_checkpoint(const char *path)
     return file_load(path);
 }
 
-static void assert_same_progress(const struct train_progress *a, const struct train_progress *b)
+static void assert_same_progress(const struct checkpoint_progress *a,
+                                 const struct checkpoint_progress *b)
 {
     assert_int_equal(a->epoch, b->epoch);
     assert_int_equal(a->position, b->position);

@@ -13,11 +13,11 @@ enum { NODES = 4, TOTAL = 32, MICRO_BATCH = 8 };
 
 struct bench {
     struct plan_node nodes[NODES];
-    struct train_node_profile about[NODES];
-    struct train_profile profile;
-    struct train_adapt *adapt;
-    struct train_node_report reports[NODES];
-    struct train_verdict *verdict;
+    struct crew_node_profile about[NODES];
+    struct crew_profile profile;
+    struct crew_adapt *adapt;
+    struct crew_node_report reports[NODES];
+    struct crew_verdict *verdict;
     int split[NODES];
     double slowdown[NODES];
     int64_t step;
@@ -33,44 +33,44 @@ static void bench_open(struct bench *b, enum stn_policy policy, bool measured)
         b->slowdown[i] = 1.0;
     }
     b->nodes[1].floor = 3;
-    b->profile = (struct train_profile){
+    b->profile = (struct crew_profile){
         .cluster = {.nodes = b->nodes, .count = NODES, .micro_batch = MICRO_BATCH},
         .nodes = b->nodes,
         .about = b->about,
         .measured = measured};
     struct stn_train_config defaults = stn_train_defaults();
-    const struct train_adapt_config config = {.profile = &b->profile,
-                                              .first = b->split,
-                                              .policy = policy,
-                                              .options = defaults.adapt,
-                                              .lr = 0.5};
-    assert_int_equal(train_adapt_create(&config, &b->adapt), STN_OK);
+    const struct crew_adapt_config config = {.profile = &b->profile,
+                                             .first = b->split,
+                                             .policy = policy,
+                                             .options = defaults.adapt,
+                                             .lr = 0.5};
+    assert_int_equal(crew_adapt_create(&config, &b->adapt), STN_OK);
 }
 
 static void bench_close(struct bench *b)
 {
-    train_adapt_destroy(b->adapt);
+    crew_adapt_destroy(b->adapt);
     free(b->verdict);
 }
 
 // One step of an epoch of 100, with the split in force; a new one is in force from the next.
-static const struct train_verdict *bench_step(struct bench *b)
+static const struct crew_verdict *bench_step(struct bench *b)
 {
     b->step++;
     for (int i = 0; i < NODES; i++) {
         double seconds = (0.05 + 0.1 * b->split[i]) * b->slowdown[i];
         b->reports[i] =
-            (struct train_node_report){.micro_batches = b->split[i],
-                                       .vitals = {.step = b->step,
-                                                  .micro_batches = b->split[i],
-                                                  .compute_s = b->split[i] > 0 ? seconds : 0.0,
-                                                  .cpu_s = seconds / b->slowdown[i],
-                                                  .clock_s = 100.0 * (double)b->step}};
+            (struct crew_node_report){.micro_batches = b->split[i],
+                                      .vitals = {.step = b->step,
+                                                 .micro_batches = b->split[i],
+                                                 .compute_s = b->split[i] > 0 ? seconds : 0.0,
+                                                 .cpu_s = seconds / b->slowdown[i],
+                                                 .clock_s = 100.0 * (double)b->step}};
     }
     memset(b->verdict, 0, sizeof(*b->verdict));
-    const struct train_adapt_moment moment = {
+    const struct crew_adapt_moment moment = {
         .step = b->step, .done = b->step, .steps = 100, .left = 500, .split = b->split};
-    assert_int_equal(train_adapt_step(b->adapt, &moment, b->reports, b->verdict), STN_OK);
+    assert_int_equal(crew_adapt_step(b->adapt, &moment, b->reports, b->verdict), STN_OK);
     if (b->verdict->moved) {
         memcpy(b->split, b->verdict->split, sizeof(b->split));
     }
@@ -95,13 +95,13 @@ static void bounds_hold_and_the_batch_stays(void **state)
     b.slowdown[1] = 10.0; // would have less than its private data take
     b.slowdown[2] = 0.2;  // would have more than it may
     for (int k = 0; k < 12; k++) {
-        const struct train_verdict *verdict = bench_step(&b);
+        const struct crew_verdict *verdict = bench_step(&b);
         assert_false(verdict->end_epoch);
         check_bounds(&b);
     }
     assert_int_equal(b.split[1], 3);
     assert_int_equal(b.split[2], 11);
-    assert_true(fabs(train_adapt_nodes(b.adapt)[1].slowdown - 10.0) < 0.5);
+    assert_true(fabs(crew_adapt_nodes(b.adapt)[1].slowdown - 10.0) < 0.5);
     bench_close(&b);
 }
 
@@ -121,7 +121,7 @@ static void guesses_are_measured_first(void **state)
     bench_step(&b);
     check_bounds(&b);
     assert_true(b.split[3] < 6);
-    assert_true(fabs(train_adapt_nodes(b.adapt)[3].slowdown - 1.0) < 0.1);
+    assert_true(fabs(crew_adapt_nodes(b.adapt)[3].slowdown - 1.0) < 0.1);
     bench_close(&b);
 }
 
@@ -155,16 +155,16 @@ static void changes_are_told_once(void **state)
         b.slowdown[0] = k >= 10 && k < 20 ? 3.0 : 1.0;
         b.slowdown[2] = k >= 30 ? 2.0 : 1.0;
         bench_step(&b);
-        train_adapt_tell(b.adapt, &observer);
+        crew_adapt_tell(b.adapt, &observer);
     }
-    train_adapt_tell_end(b.adapt, &observer);
+    crew_adapt_tell_end(b.adapt, &observer);
     assert_int_equal(told.slowed, 2);
     assert_int_equal(told.recovered, 1);
     assert_int_equal(told.lasting, 1);
     assert_true(told.moved >= 3);
     const struct stn_train_observer deaf = {0};
-    train_adapt_tell(b.adapt, &deaf);
-    train_adapt_tell_end(b.adapt, &deaf);
+    crew_adapt_tell(b.adapt, &deaf);
+    crew_adapt_tell_end(b.adapt, &deaf);
     bench_close(&b);
 }
 
@@ -177,8 +177,8 @@ static void the_paper_changes_the_batch(void **state)
     bench_open(&b, STN_POLICY_HYPERTUNE, true);
     for (int k = 1; k <= 10; k++) {
         b.slowdown[2] = k >= 3 ? 4.0 : 1.0;
-        const struct train_verdict *verdict = bench_step(&b);
-        train_adapt_tell(b.adapt, &observer);
+        const struct crew_verdict *verdict = bench_step(&b);
+        crew_adapt_tell(b.adapt, &observer);
         assert_int_equal(verdict->end_epoch, k == 7); // five flags
         if (k == 7) {
             assert_int_equal(b.split[0], 8);

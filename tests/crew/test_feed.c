@@ -15,7 +15,7 @@ static const int private_counts[NODES] = {0, 97, 20, 3};
 
 struct cluster {
     struct stn_dataset *open, *own[NODES]; // public and private
-    struct train_feed feeds[NODES];
+    struct crew_feed feeds[NODES];
     int64_t counts[1 + NODES];
     int repeat; // passes over private data in an epoch
     int split[2][NODES], split_count;
@@ -37,7 +37,7 @@ static struct stn_dataset *dataset_open(int count, uint64_t seed)
 static void feed_open(struct cluster *c, int rank)
 {
     int own = c->counts[1 + rank] > 0 ? private_counts[rank] : 0;
-    const struct train_feed_config config = {
+    const struct crew_feed_config config = {
         .loader = {.subset = STN_SUBSET_TRAIN,
                    .sources = {{c->open, {.seed = SEED, .count = PUBLIC, .shuffled = true}},
                                {own ? c->own[rank] : NULL,
@@ -52,7 +52,7 @@ static void feed_open(struct cluster *c, int rank)
         .split = c->split[0],
         .split_count = c->split_count,
     };
-    assert_int_equal(train_feed_open(&config, &c->feeds[rank]), STN_OK);
+    assert_int_equal(crew_feed_open(&config, &c->feeds[rank]), STN_OK);
 }
 
 // `repeat` 0: without private data.
@@ -75,7 +75,7 @@ static void cluster_open(struct cluster *c, int repeat, int split_count)
 static void cluster_close(struct cluster *c)
 {
     for (int i = 0; i < NODES; i++) {
-        train_feed_close(&c->feeds[i]);
+        crew_feed_close(&c->feeds[i]);
         stn_dataset_close(c->own[i]);
     }
     stn_dataset_close(c->open);
@@ -93,7 +93,7 @@ static void split_draw(struct base_random *random, int split[])
 static void take(struct cluster *c, int rank)
 {
     struct data_batch *batch;
-    assert_int_equal(train_feed_next(&c->feeds[rank], &batch), STN_OK);
+    assert_int_equal(crew_feed_next(&c->feeds[rank], &batch), STN_OK);
     assert_int_equal(batch->count, data_request_count(&batch->request));
     for (int i = 0; i < batch->count; i++) {
         struct data_sample_id id = batch->samples[i];
@@ -106,15 +106,15 @@ static void take(struct cluster *c, int rank)
             c->seen.own[rank][id.sample]++;
         }
     }
-    train_feed_release(&c->feeds[rank], batch);
+    crew_feed_release(&c->feeds[rank], batch);
 }
 
 // Moves micro-batches that nobody has taken yet, of nodes without private samples.
-static void trade_draw(struct base_random *random, const struct train_feed *feed, int after[])
+static void trade_draw(struct base_random *random, const struct crew_feed *feed, int after[])
 {
     memcpy(after, feed->planned, NODES * sizeof(*after));
     for (int i = 0; i < NODES; i++) {
-        bool gives = train_feed_may_give(feed, i) && base_random_below(random, 2) == 0;
+        bool gives = crew_feed_may_give(feed, i) && base_random_below(random, 2) == 0;
         for (int left = gives ? feed->planned[i] / 2 : 0; left > 0; left--) {
             after[i]--;
             after[base_random_below(random, NODES)]++;
@@ -123,20 +123,20 @@ static void trade_draw(struct base_random *random, const struct train_feed *feed
 }
 
 // A step with a trade in its middle.
-static struct train_feed_step step_traded(struct cluster *c, struct base_random *random)
+static struct crew_feed_step step_traded(struct cluster *c, struct base_random *random)
 {
-    struct train_feed_step first = {0};
+    struct crew_feed_step first = {0};
     int after[NODES];
     for (int rank = 0; rank < NODES; rank++) {
-        struct train_feed *feed = &c->feeds[rank];
-        first = train_feed_begin_step(feed);
+        struct crew_feed *feed = &c->feeds[rank];
+        first = crew_feed_begin_step(feed);
         for (int k = 0; k < (feed->planned[rank] + 1) / 2; k++) {
             take(c, rank);
         }
     }
     trade_draw(random, &c->feeds[0], after);
     for (int rank = 0; rank < NODES; rank++) {
-        train_feed_trade(&c->feeds[rank], after);
+        crew_feed_trade(&c->feeds[rank], after);
         while (c->feeds[rank].taken.done < after[rank]) {
             take(c, rank);
         }
@@ -145,22 +145,22 @@ static struct train_feed_step step_traded(struct cluster *c, struct base_random 
 }
 
 // Takes what every node has in a step; the nodes' feeds agree where it is.
-static struct train_feed_step step(struct cluster *c, const int next_split[])
+static struct crew_feed_step step(struct cluster *c, const int next_split[])
 {
-    struct train_feed_step first = {0};
+    struct crew_feed_step first = {0};
     for (int rank = 0; rank < NODES; rank++) {
-        struct train_feed *feed = &c->feeds[rank];
-        struct train_feed_step own = train_feed_begin_step(feed);
+        struct crew_feed *feed = &c->feeds[rank];
+        struct crew_feed_step own = crew_feed_begin_step(feed);
         first = rank == 0 ? own : first;
         assert_true(own.epoch == first.epoch && own.begin == first.begin && own.end == first.end);
         for (int k = 0; k < own.share.micro_batches; k++) {
             if (next_split && k == own.share.micro_batches / 2) {
-                train_feed_set_split(feed, next_split); // in the middle: this step stays as it is
+                crew_feed_set_split(feed, next_split); // in the middle: this step stays as it is
             }
             take(c, rank);
         }
         if (next_split) {
-            train_feed_set_split(feed, next_split);
+            crew_feed_set_split(feed, next_split);
         }
     }
     return first;
@@ -183,13 +183,13 @@ static void run_epochs(struct cluster *c, bool change_splits)
 {
     struct base_random random = base_random_from(3);
     for (int rank = 0; rank < NODES; rank++) {
-        train_feed_seek(&c->feeds[rank], 0, 0, EPOCHS);
+        crew_feed_seek(&c->feeds[rank], 0, 0, EPOCHS);
     }
     int epochs = 0;
-    while (!train_feed_is_over(&c->feeds[0])) {
+    while (!crew_feed_is_over(&c->feeds[0])) {
         int split[NODES];
         split_draw(&random, split);
-        struct train_feed_step done = step(c, change_splits ? split : NULL);
+        struct crew_feed_step done = step(c, change_splits ? split : NULL);
         if (done.end == c->feeds[0].samples) {
             check_epoch(c);
             epochs++;
@@ -197,7 +197,7 @@ static void run_epochs(struct cluster *c, bool change_splits)
     }
     assert_int_equal(epochs, EPOCHS);
     for (int rank = 0; rank < NODES; rank++) {
-        assert_true(train_feed_is_over(&c->feeds[rank]));
+        assert_true(crew_feed_is_over(&c->feeds[rank]));
     }
 }
 
@@ -220,9 +220,9 @@ static void test_every_sample_once_with_trades(void **state)
         static struct cluster c;
         cluster_open(&c, repeat, 0);
         for (int rank = 0; rank < NODES; rank++) {
-            train_feed_seek(&c.feeds[rank], 0, 0, EPOCHS);
+            crew_feed_seek(&c.feeds[rank], 0, 0, EPOCHS);
         }
-        while (!train_feed_is_over(&c.feeds[0])) {
+        while (!crew_feed_is_over(&c.feeds[0])) {
             if (step_traded(&c, &random).end == c.feeds[0].samples) {
                 check_epoch(&c);
             }
@@ -252,9 +252,9 @@ static void test_splits_take_turns(void **state)
     // the first split again, and its third step has it too.
     cluster_open(&c, 0, 2);
     for (int first = 0; first < 2; first++) {
-        train_feed_seek(&c.feeds[0], 1, first * BATCH, 2);
+        crew_feed_seek(&c.feeds[0], 1, first * BATCH, 2);
         for (int s = first; s < 5; s++) { // the sixth is short
-            struct train_feed_step own = train_feed_begin_step(&c.feeds[0]);
+            struct crew_feed_step own = crew_feed_begin_step(&c.feeds[0]);
             assert_int_equal(own.share.micro_batches, c.split[s % 2][0]);
             for (int k = 0; k < own.share.micro_batches; k++) {
                 take(&c, 0);
@@ -273,21 +273,21 @@ static void test_seek_continues(void **state)
     cluster_open(&c, 1, 1);
     cluster_open(&d, 1, 1);
     for (int rank = 0; rank < NODES; rank++) {
-        train_feed_seek(&c.feeds[rank], 0, 0, 2);
+        crew_feed_seek(&c.feeds[rank], 0, 0, 2);
     }
     step(&c, NULL);
     step(&c, NULL);
     for (int rank = 0; rank < NODES; rank++) {
-        train_feed_seek(&d.feeds[rank], 0, 2 * BATCH, 2);
-        train_feed_set_split(&d.feeds[rank], (const int[]){1, 1, 1, 5});
+        crew_feed_seek(&d.feeds[rank], 0, 2 * BATCH, 2);
+        crew_feed_set_split(&d.feeds[rank], (const int[]){1, 1, 1, 5});
     }
     memset(&c.seen, 0, sizeof(c.seen));
-    while (!train_feed_is_over(&c.feeds[0])) {
-        struct train_feed_step one = step(&c, NULL), two = step(&d, NULL);
+    while (!crew_feed_is_over(&c.feeds[0])) {
+        struct crew_feed_step one = step(&c, NULL), two = step(&d, NULL);
         assert_true(one.epoch == two.epoch && one.begin == two.begin && one.end == two.end);
         assert_memory_equal(&c.seen, &d.seen, sizeof(c.seen));
     }
-    assert_true(train_feed_is_over(&d.feeds[0]));
+    assert_true(crew_feed_is_over(&d.feeds[0]));
     cluster_close(&c);
     cluster_close(&d);
 }
@@ -298,35 +298,35 @@ static void test_one_node_reads_straight_through(void **state)
     (void)state;
     enum { COUNT = 103, STEP = 32, G = 12 };
     struct stn_dataset *dataset = dataset_open(COUNT, 1);
-    const struct train_feed_config config = {
+    const struct crew_feed_config config = {
         .loader = {.subset = STN_SUBSET_TRAIN,
                    .sources = {{dataset, {.seed = SEED, .count = COUNT, .shuffled = true}}},
                    .micro_batch = G,
                    .threads = 2},
         .batch = STEP,
     };
-    struct train_feed feed;
-    assert_int_equal(train_feed_open(&config, &feed), STN_OK);
+    struct crew_feed feed;
+    assert_int_equal(crew_feed_open(&config, &feed), STN_OK);
     assert_int_equal(feed.samples, COUNT);
-    train_feed_seek(&feed, 1, COUNT, 3); // an epoch's end is the next one's beginning
+    crew_feed_seek(&feed, 1, COUNT, 3); // an epoch's end is the next one's beginning
     for (int64_t position = 0; position < COUNT;) {
-        struct train_feed_step now = train_feed_begin_step(&feed);
+        struct crew_feed_step now = crew_feed_begin_step(&feed);
         assert_int_equal(now.epoch, 2);
         assert_int_equal(now.begin, position);
-        assert_int_equal(now.end, train_step_end(position, STEP, COUNT));
+        assert_int_equal(now.end, crew_feed_step_end(position, STEP, COUNT));
         for (int k = 0; k < now.share.micro_batches; k++) {
             struct data_batch *batch;
-            assert_int_equal(train_feed_next(&feed, &batch), STN_OK);
+            assert_int_equal(crew_feed_next(&feed, &batch), STN_OK);
             assert_int_equal(batch->request.epoch, 2);
             assert_int_equal(batch->request.part[DATA_PUBLIC].position, position);
             assert_int_equal(batch->count, now.end - position < G ? now.end - position : G);
             position += batch->count;
-            train_feed_release(&feed, batch);
+            crew_feed_release(&feed, batch);
         }
         assert_int_equal(position, now.end);
     }
-    assert_true(train_feed_is_over(&feed));
-    train_feed_close(&feed);
+    assert_true(crew_feed_is_over(&feed));
+    crew_feed_close(&feed);
     stn_dataset_close(dataset);
 }
 

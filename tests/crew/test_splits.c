@@ -6,25 +6,25 @@
 #include "crew/split.h"
 #include "train/support.h"
 
-static void assert_split(const struct train_splits *splits, int64_t step, const int *expected)
+static void assert_split(const struct crew_splits *splits, int64_t step, const int *expected)
 {
-    assert_memory_equal(train_splits_at(splits, step), expected,
+    assert_memory_equal(crew_splits_at(splits, step), expected,
                         (size_t)splits->nodes * sizeof(int));
 }
 
 static void texts_are_read(void **state)
 {
     (void)state;
-    struct train_splits splits;
-    assert_int_equal(train_splits_parse("12,4,4,4", 4, 24, &splits), STN_OK);
+    struct crew_splits splits;
+    assert_int_equal(crew_splits_parse("12,4,4,4", 4, 24, &splits), STN_OK);
     assert_split(&splits, 7, (int[]){12, 4, 4, 4});
-    assert_int_equal(train_splits_sum(&splits), 24);
-    train_splits_fini(&splits);
-    assert_int_equal(train_splits_parse("5:2:1;0,0,8", 3, 0, &splits), STN_OK);
+    assert_int_equal(crew_splits_sum(&splits), 24);
+    crew_splits_fini(&splits);
+    assert_int_equal(crew_splits_parse("5:2:1;0,0,8", 3, 0, &splits), STN_OK);
     assert_split(&splits, 0, (int[]){5, 2, 1});
     assert_split(&splits, 1, (int[]){0, 0, 8});
     assert_split(&splits, 2, (int[]){5, 2, 1});
-    train_splits_fini(&splits);
+    crew_splits_fini(&splits);
 }
 
 static void bad_texts_are_refused(void **state)
@@ -32,20 +32,20 @@ static void bad_texts_are_refused(void **state)
     (void)state;
     static const char *const bad[] = {"",     "1",       "1,2,3", "1,2,",     "1,,2", "1,x",
                                       "-1,2", "1,2;3,4", "0,0",   "1,2;1,2;", "1 ,2", "9999999,1"};
-    struct train_splits splits;
+    struct crew_splits splits;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         errors_reset();
-        assert_int_equal(train_splits_parse(bad[i], 2, 0, &splits), STN_ERR_INVALID);
+        assert_int_equal(crew_splits_parse(bad[i], 2, 0, &splits), STN_ERR_INVALID);
         assert_int_equal(errors_count(), 1);
     }
-    assert_int_equal(train_splits_parse("3,4", 2, 8, &splits), STN_ERR_INVALID);
+    assert_int_equal(crew_splits_parse("3,4", 2, 8, &splits), STN_ERR_INVALID);
     assert_non_null(strstr(errors_last(), "8"));
 }
 
 static void policies_make_a_split(void **state)
 {
     (void)state;
-    struct train_splits splits;
+    struct crew_splits splits;
     struct plan_node nodes[4];
     for (int i = 0; i < 4; i++) {
         nodes[i] =
@@ -56,18 +56,18 @@ static void policies_make_a_split(void **state)
         .micro_batches = 28,
         .options = plan_policy_defaults,
     };
-    assert_int_equal(train_splits_plan(&request, STN_POLICY_BALANCED, &splits), STN_OK);
+    assert_int_equal(crew_splits_plan(&request, STN_POLICY_BALANCED, &splits), STN_OK);
     assert_split(&splits, 0, (int[]){16, 4, 4, 4});
-    train_splits_fini(&splits);
-    assert_int_equal(train_splits_plan(&request, STN_POLICY_UNIFORM, &splits), STN_OK);
+    crew_splits_fini(&splits);
+    assert_int_equal(crew_splits_plan(&request, STN_POLICY_UNIFORM, &splits), STN_OK);
     assert_split(&splits, 0, (int[]){7, 7, 7, 7});
-    assert_int_equal(train_splits_over_cap(&splits, &request.cluster), -1);
+    assert_int_equal(crew_splits_over_cap(&splits, &request.cluster), -1);
     nodes[2].cap = 6;
-    assert_int_equal(train_splits_over_cap(&splits, &request.cluster), 2);
-    train_splits_fini(&splits);
+    assert_int_equal(crew_splits_over_cap(&splits, &request.cluster), 2);
+    crew_splits_fini(&splits);
     nodes[0].cap = nodes[1].cap = nodes[3].cap = 1;
     request.micro_batches = 10;
-    assert_int_equal(train_splits_plan(&request, STN_POLICY_BALANCED, &splits), STN_ERR_INVALID);
+    assert_int_equal(crew_splits_plan(&request, STN_POLICY_BALANCED, &splits), STN_ERR_INVALID);
 }
 
 static int catch (void **state)

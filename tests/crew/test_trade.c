@@ -26,32 +26,32 @@ static double pace(void *context, int node, double seconds)
     return times[step++ % 3][node];
 }
 
-static enum stn_status work(struct train_trade *trade, int rank, int *done)
+static enum stn_status work(struct crew_trade *trade, int rank, int *done)
 {
     int total = planned[rank];
     const int *after;
-    train_trade_begin(trade, planned, may_give[rank]);
-    enum stn_status status = train_trade_look(trade, 0, 1, &after);
+    crew_trade_begin(trade, planned, may_give[rank]);
+    enum stn_status status = crew_trade_look(trade, 0, 1, &after);
     for (*done = 0; *done < total && !status;) {
         ++*done;
-        status = train_trade_look(trade, *done, 1, &after);
+        status = crew_trade_look(trade, *done, 1, &after);
         total = after ? after[rank] : total;
     }
-    return status ? status : train_trade_end(trade);
+    return status ? status : crew_trade_end(trade);
 }
 
 static void trade_steps(struct comm *comm, void *context)
 {
     struct seen *seen = context;
     const struct plan_node limits[NODES] = {{.cap = 100}, {.cap = 17}, {.cap = 100}, {.cap = 100}};
-    const struct train_meter meter = {.pace = pace};
-    struct train_trade *trade = NULL;
+    const struct crew_meter meter = {.pace = pace};
+    struct crew_trade *trade = NULL;
     int rank = comm_rank(comm);
-    enum stn_status status = train_trade_create(comm, limits, &meter, &trade);
+    enum stn_status status = crew_trade_create(comm, limits, &meter, &trade);
     for (int step = 0; step < STEPS && !status; step++) {
         status = work(trade, rank, &seen->done[rank][step]);
     }
-    train_trade_destroy(trade);
+    crew_trade_destroy(trade);
     seen->status[rank] = status;
 }
 

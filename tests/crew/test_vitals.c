@@ -25,13 +25,13 @@ static void burn(double seconds)
 static void a_step_is_measured(void **state)
 {
     (void)state;
-    static struct train_vitals vitals;
-    train_vitals_open(&vitals);
-    train_vitals_begin(&vitals, 3.0);
+    static struct crew_vitals vitals;
+    crew_vitals_open(&vitals);
+    crew_vitals_begin(&vitals, 3.0);
     burn(0.02);
-    train_vitals_computed(&vitals, 3.5, 0.0);
+    crew_vitals_computed(&vitals, 3.5, 0.0);
     burn(0.005); // waiting, as far as it knows
-    struct hypertune_report report = train_vitals_exchanged(&vitals, 7, 4);
+    struct hypertune_report report = crew_vitals_exchanged(&vitals, 7, 4);
     assert_int_equal(report.step, 7);
     assert_int_equal(report.micro_batches, 4);
     assert_true(report.cpu_s >= 0.02);
@@ -42,15 +42,15 @@ static void a_step_is_measured(void **state)
     struct hypertune_clock clock = {0};
     assert_int_equal(hypertune_report_check(&report, 7, &clock), HYPERTUNE_REPORT_USABLE);
 
-    train_vitals_begin(&vitals, 3.5);
+    crew_vitals_begin(&vitals, 3.5);
     burn(0.001);
-    train_vitals_computed(&vitals, 3.5, 0.0);
-    struct hypertune_report next = train_vitals_exchanged(&vitals, 8, 4);
+    crew_vitals_computed(&vitals, 3.5, 0.0);
+    struct hypertune_report next = crew_vitals_exchanged(&vitals, 8, 4);
     assert_true(next.clock_s > report.clock_s);
     assert_true(next.io_s == 0.0);
     assert_true(next.cpu_s < report.cpu_s); // of this step alone
     assert_int_equal(hypertune_report_check(&next, 8, &clock), HYPERTUNE_REPORT_USABLE);
-    train_vitals_close(&vitals);
+    crew_vitals_close(&vitals);
 }
 
 struct gate {
@@ -70,10 +70,10 @@ static void *stand_by(void *context)
     return NULL;
 }
 
-static int threads_seen(struct train_vitals *vitals)
+static int threads_seen(struct crew_vitals *vitals)
 {
-    train_vitals_begin(vitals, 0.0);
-    train_vitals_computed(vitals, 0.0, 0.0);
+    crew_vitals_begin(vitals, 0.0);
+    crew_vitals_computed(vitals, 0.0, 0.0);
     return vitals->thread_count;
 }
 
@@ -81,13 +81,13 @@ static int threads_seen(struct train_vitals *vitals)
 static void threads_are_looked_up_again(void **state)
 {
     (void)state;
-    static struct train_vitals vitals;
+    static struct crew_vitals vitals;
     struct gate gate = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
     pthread_t threads[3];
-    train_vitals_open(&vitals);
+    crew_vitals_open(&vitals);
     int before = threads_seen(&vitals);
     if (before == 0) {
-        train_vitals_close(&vitals);
+        crew_vitals_close(&vitals);
         skip(); // this kernel keeps no such figures
     }
     for (int i = 0; i < 3; i++) {
@@ -102,14 +102,14 @@ static void threads_are_looked_up_again(void **state)
         pthread_join(threads[i], NULL);
     }
     assert_true(threads_seen(&vitals) >= before); // a joined thread may linger for a moment
-    train_vitals_close(&vitals);
+    crew_vitals_close(&vitals);
 }
 
 static void a_zeroed_one_may_be_closed(void **state)
 {
     (void)state;
-    static struct train_vitals vitals;
-    train_vitals_close(&vitals);
+    static struct crew_vitals vitals;
+    crew_vitals_close(&vitals);
     assert_false(vitals.is_open);
 }
 

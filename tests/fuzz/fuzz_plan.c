@@ -23,11 +23,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     stn_log_set_sink(log_nothing, NULL);
     struct stn_plan *plan, *again;
     char *text, *text_again;
-    if (train_plan_parse((const char *)data, size, "plan", &plan) != STN_OK) {
+    if (tune_plan_parse((const char *)data, size, "plan", &plan) != STN_OK) {
         return 0;
     }
     if (stn_plan_text(plan, &text) != STN_OK ||
-        train_plan_parse(text, strlen(text), "plan", &again) != STN_OK ||
+        tune_plan_parse(text, strlen(text), "plan", &again) != STN_OK ||
         stn_plan_text(again, &text_again) != STN_OK || strcmp(text, text_again) != 0) {
         abort();
     }

@@ -14,7 +14,7 @@ struct node {
     struct comm *comm;
     struct stn_train_config config;
     struct stn_train_observer observer;
-    const struct train_meter *meter;
+    const struct crew_meter *meter;
     struct stn_train_result result;
     enum stn_status status;
 };
@@ -38,9 +38,8 @@ void cluster_run(int nodes, const struct stn_train_config *config,
 
 void cluster_run_measured(int nodes, const struct stn_train_config *config,
                           void (*change)(int node, struct stn_train_config *config),
-                          const struct stn_train_observer *observer,
-                          const struct train_meter *meter, enum stn_status statuses[],
-                          struct stn_train_result *result)
+                          const struct stn_train_observer *observer, const struct crew_meter *meter,
+                          enum stn_status statuses[], struct stn_train_result *result)
 {
     struct node all[CLUSTER_RUN_NODES_MAX] = {0};
     struct comm *comms[CLUSTER_RUN_NODES_MAX];

@@ -133,7 +133,7 @@ static struct heard run(const struct stn_train_config *config, struct load load,
     struct heard heard = {0};
     const struct stn_train_observer observer = {
         .context = &heard, .step = hear_step, .change = hear_change};
-    const struct train_meter meter = {.alter = measure, .context = &load};
+    const struct crew_meter meter = {.alter = measure, .context = &load};
     enum stn_status statuses[NODES];
     cluster_run_measured(NODES, config, NULL, &observer, &meter, statuses, result);
     for (int i = 0; i < NODES; i++) {
@@ -333,7 +333,7 @@ static struct trades run_trades(const struct stn_train_config *config,
     struct trades trades = {0};
     const struct stn_train_observer observer = {.context = &trades, .step = hear_trades};
     struct load none = {0};
-    const struct train_meter meter = {.alter = measure, .pace = pace_of, .context = &none};
+    const struct crew_meter meter = {.alter = measure, .pace = pace_of, .context = &none};
     enum stn_status statuses[NODES];
     cluster_run_measured(NODES, config, NULL, &observer, &meter, statuses, NULL);
     for (int i = 0; i < NODES; i++) {

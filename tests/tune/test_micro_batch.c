@@ -32,7 +32,7 @@ static void test_all_without_batchnorm(void **state)
     (void)state;
     struct stn_bench_config config = config_of("lenet");
     struct stn_micro_batch_trials trials;
-    assert_int_equal(train_micro_batch_choose(&config, 0, &trials), STN_OK);
+    assert_int_equal(bench_micro_batch_choose(&config, 0, &trials), STN_OK);
     assert_tried(&trials, 4, (const int[]){4, 8, 16, 32});
 }
 
@@ -41,7 +41,7 @@ static void test_divisors_of_the_batch(void **state)
     (void)state;
     struct stn_bench_config config = config_of("lenet");
     struct stn_micro_batch_trials trials;
-    assert_int_equal(train_micro_batch_choose(&config, 24, &trials), STN_OK);
+    assert_int_equal(bench_micro_batch_choose(&config, 24, &trials), STN_OK);
     assert_tried(&trials, 2, (const int[]){4, 8});
 }
 
@@ -50,7 +50,7 @@ static void test_batchnorm_wants_more(void **state)
     (void)state;
     struct stn_bench_config config = config_of("mobilenet_v2");
     struct stn_micro_batch_trials trials;
-    assert_int_equal(train_micro_batch_choose(&config, 0, &trials), STN_OK);
+    assert_int_equal(bench_micro_batch_choose(&config, 0, &trials), STN_OK);
     assert_tried(&trials, 2, (const int[]){16, 32});
 }
 
@@ -62,12 +62,12 @@ static void test_memory_limits(void **state)
     struct stn_micro_batch_trials trials;
     config.shape.image_size = 160;
     config.memory = (size_t)120 << 20;
-    assert_int_equal(train_micro_batch_choose(&config, 0, &trials), STN_OK);
+    assert_int_equal(bench_micro_batch_choose(&config, 0, &trials), STN_OK);
     assert_in_range(trials.count, 1, 3);
     config.memory = 1 << 20;
     struct capture capture;
     capture_start(&capture);
-    assert_int_equal(train_micro_batch_choose(&config, 0, &trials), STN_ERR_INVALID);
+    assert_int_equal(bench_micro_batch_choose(&config, 0, &trials), STN_ERR_INVALID);
     capture_stop();
     assert_int_equal(capture.lines, 1);
     assert_non_null(strstr(capture.last, "--micro-batch auto"));
@@ -97,14 +97,14 @@ static void test_fine_enough_for_all_nodes(void **state)
     struct plan_offer offers[NODES];
     const struct plan_scratch scratch = {.nodes = nodes, .offers = offers};
     int split[NODES];
-    double together = train_micro_batch_speed(coarse, NODES, 64, 128, &scratch, split);
+    double together = tune_micro_batch_speed(coarse, NODES, 64, 128, &scratch, split);
     assert_true(fabs(together - 1000.0) < 1e-6);
     assert_int_equal(split[0], 2);
-    together = train_micro_batch_speed(fine, NODES, 8, 128, &scratch, split);
+    together = tune_micro_batch_speed(fine, NODES, 8, 128, &scratch, split);
     assert_true(fabs(together - 128 / (80 / 900.0)) < 1e-6);
     assert_int_equal(split[0], 10);
     assert_int_equal(split[3], 2);
-    assert_true(fabs(train_micro_batch_speed(coarse, NODES, 64, 0, &scratch, split) - 1750.0) <
+    assert_true(fabs(tune_micro_batch_speed(coarse, NODES, 64, 0, &scratch, split) - 1750.0) <
                 1e-6);
 }
 

@@ -24,9 +24,9 @@ static struct stn_train_config settings(int batch)
     return config;
 }
 
-static struct train_subject subject_of(const struct stn_train_config *config)
+static struct tune_subject subject_of(const struct stn_train_config *config)
 {
-    return (struct train_subject){
+    return (struct tune_subject){
         .config = config,
         .cluster = &cluster,
         .channels = 1,
@@ -37,11 +37,11 @@ static struct train_subject subject_of(const struct stn_train_config *config)
 }
 
 // The host is four times as fast as the others.
-static void profile_make(struct train_profile *profile)
+static void profile_make(struct crew_profile *profile)
 {
-    assert_int_equal(train_profile_create(&cluster, 16, profile), STN_OK);
+    assert_int_equal(crew_profile_create(&cluster, 16, profile), STN_OK);
     for (int i = 0; i < 3; i++) {
-        profile->about[i] = (struct train_node_profile){
+        profile->about[i] = (struct crew_node_profile){
             .threads = 1,
             .cpus = i ? 0.25 : 1.0,
             .memory_needed = 100 << 20,
@@ -52,26 +52,26 @@ static void profile_make(struct train_profile *profile)
             .samples = 9,
         };
     }
-    snprintf(profile->about[2].doubt, TRAIN_DOUBT_BYTES, "it shook");
+    snprintf(profile->about[2].doubt, CREW_DOUBT_BYTES, "it shook");
     profile->cluster.reduction =
         (struct plan_reduction){.total_s = 0.02, .hidden_s = 0.015, .uneven_s = 0.004};
     profile->seconds = 4.5;
-    train_profile_use_measured(profile);
+    crew_profile_use_measured(profile);
 }
 
 static struct stn_plan *plan_for(int batch)
 {
-    struct train_profile profile;
-    struct train_splits splits;
+    struct crew_profile profile;
+    struct crew_splits splits;
     struct stn_plan *plan;
     const struct stn_train_config config = settings(batch);
-    const struct train_subject subject = subject_of(&config);
+    const struct tune_subject subject = subject_of(&config);
     int chosen;
     profile_make(&profile);
-    assert_int_equal(train_plan_split(&subject, &profile, &chosen, &splits), STN_OK);
-    assert_int_equal(train_plan_describe(&subject, &profile, chosen, splits.values, &plan), STN_OK);
-    train_splits_fini(&splits);
-    train_profile_fini(&profile);
+    assert_int_equal(tune_plan_split(&subject, &profile, &chosen, &splits), STN_OK);
+    assert_int_equal(tune_plan_describe(&subject, &profile, chosen, splits.values, &plan), STN_OK);
+    crew_splits_fini(&splits);
+    crew_profile_fini(&profile);
     return plan;
 }
 
@@ -124,17 +124,17 @@ static void max_batch_caps(void **state)
     struct stn_plan *plan = plan_for(384);
     assert_int_equal(plan->node[0].micro_batches, 4);
     stn_plan_destroy(plan);
-    struct train_profile profile;
-    struct train_splits splits;
+    struct crew_profile profile;
+    struct crew_splits splits;
     const struct stn_train_config config = settings(384);
-    const struct train_subject subject = subject_of(&config);
+    const struct tune_subject subject = subject_of(&config);
     int batch;
     profile_make(&profile);
     members[1].max_batch = members[2].max_batch = 32; // 8 of 24 have no place
     errors_reset();
-    assert_int_equal(train_plan_split(&subject, &profile, &batch, &splits), STN_ERR_INVALID);
+    assert_int_equal(tune_plan_split(&subject, &profile, &batch, &splits), STN_ERR_INVALID);
     assert_int_equal(errors_count(), 1);
-    train_profile_fini(&profile);
+    crew_profile_fini(&profile);
     members[0].max_batch = members[1].max_batch = members[2].max_batch = 0;
 }
 
@@ -151,15 +151,15 @@ static void a_file_keeps_the_plan(void **state)
     assert_string_equal(before, after);
     free(before);
     free(after);
-    struct train_profile profile;
+    struct crew_profile profile;
     profile_make(&profile);
     memset(profile.about, 0, 3 * sizeof(*profile.about));
-    train_plan_take(again, &profile);
+    tune_plan_take(again, &profile);
     assert_within(profile.about[1].line.each_s, 0.040, 1e-9);
     assert_string_equal(profile.about[2].doubt, "it shook");
     assert_within(profile.cluster.reduction.hidden_s, 0.015, 1e-9);
     assert_within(profile.cluster.reduction.uneven_s, 0.004, 1e-9);
-    train_profile_fini(&profile);
+    crew_profile_fini(&profile);
     stn_plan_destroy(again);
     stn_plan_destroy(plan);
 }
@@ -174,7 +174,7 @@ static void assert_refused(const char *from, const char *to, const char *says)
     assert_non_null(at);
     snprintf(edited, sizeof(edited), "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
     errors_reset();
-    assert_int_not_equal(train_plan_parse(edited, strlen(edited), "p.json", &read), STN_OK);
+    assert_int_not_equal(tune_plan_parse(edited, strlen(edited), "p.json", &read), STN_OK);
     assert_int_equal(errors_count(), 1);
     if (!strstr(errors_last(), says)) {
         fail_msg("\"%s\" does not say \"%s\"", errors_last(), says);
@@ -205,9 +205,9 @@ static void damaged_files_are_refused(void **state)
 static void assert_unfit(const struct stn_plan *plan, const struct stn_train_config *config,
                          const char *says)
 {
-    const struct train_subject subject = subject_of(config);
+    const struct tune_subject subject = subject_of(config);
     errors_reset();
-    assert_int_equal(train_plan_check(plan, &subject, "p.json"), STN_ERR_INVALID);
+    assert_int_equal(tune_plan_check(plan, &subject, "p.json"), STN_ERR_INVALID);
     assert_non_null(strstr(errors_last(), "p.json"));
     if (!strstr(errors_last(), says)) {
         fail_msg("\"%s\" does not say \"%s\"", errors_last(), says);
@@ -219,10 +219,10 @@ static void plans_for_something_else_are_refused(void **state)
     (void)state;
     struct stn_plan *plan = plan_for(384);
     struct stn_train_config config = settings(0);
-    struct train_subject subject = subject_of(&config);
-    assert_int_equal(train_plan_check(plan, &subject, "p.json"), STN_OK);
+    struct tune_subject subject = subject_of(&config);
+    assert_int_equal(tune_plan_check(plan, &subject, "p.json"), STN_OK);
     config.micro_batch = 0; // any
-    assert_int_equal(train_plan_check(plan, &subject, "p.json"), STN_OK);
+    assert_int_equal(tune_plan_check(plan, &subject, "p.json"), STN_OK);
     config.micro_batch = 8;
     assert_unfit(plan, &config, "micro-batch is 16, and here it is 8");
     config = settings(0);
@@ -239,26 +239,26 @@ static void plans_for_something_else_are_refused(void **state)
     assert_unfit(plan, &config, "csd.0 had 0.25 CPUs, and here it has 0.5");
     members[1].cpus = 0.0;
     subject.classes = 11;
-    assert_int_equal(train_plan_check(plan, &subject, "p.json"), STN_ERR_INVALID);
+    assert_int_equal(tune_plan_check(plan, &subject, "p.json"), STN_ERR_INVALID);
     stn_plan_destroy(plan);
 }
 
 static void trials_are_short(void **state)
 {
     (void)state;
-    struct train_profile profile;
+    struct crew_profile profile;
     static const int split[3] = {400, 100, 0};
     int step[3];
     profile_make(&profile);
-    assert_within(train_plan_trial(&profile, split, 0.5, step), 0.491, 0.002);
+    assert_within(tune_plan_trial(&profile, split, 0.5, step), 0.491, 0.002);
     assert_int_equal(step[0], 49);
     assert_int_equal(step[1], 12);
     assert_int_equal(step[2], 0);
-    train_plan_trial(&profile, split, 0.001,
-                     step); // the slowest does one, the others what fits beside
+    tune_plan_trial(&profile, split, 0.001,
+                    step); // the slowest does one, the others what fits beside
     assert_int_equal(step[0], 4);
     assert_int_equal(step[1], 1);
-    train_profile_fini(&profile);
+    crew_profile_fini(&profile);
 }
 
 static int make(void **state)

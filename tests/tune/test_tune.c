@@ -29,12 +29,12 @@ struct made_up {
 struct node {
     const struct made_up *all; // [NODES]
     struct comm *comm;
-    struct train_nodes nodes;
+    struct crew nodes;
     struct base_random random;
     int rank, calls, steps; // of the latter those with the others
     double quota_s;         // left of it
     const int *split;       // NULL: lines only
-    struct train_node_profile own;
+    struct crew_node_profile own;
     struct plan_reduction reduction;
     enum stn_status status;
 };
@@ -115,14 +115,14 @@ static void *node_run(void *context)
     config.nodes = &node->nodes;
     config.probe = &probe;
     config.slots = 1;
-    node->status = train_nodes_open(node->comm, &settings, &node->nodes);
+    node->status = crew_open(node->comm, &settings, &node->nodes);
     if (!node->status) {
         node->status = tune_lines(&config, &node->own);
     }
     if (!node->status && node->split) {
         node->status = tune_reduction(&config, node->split, 0.1, &node->own, &node->reduction);
     }
-    train_nodes_close(&node->nodes);
+    crew_close(&node->nodes);
     comm_close(node->comm);
     return NULL;
 }
@@ -291,7 +291,7 @@ static void anybody_can_stop(void **state)
 static void crowded_nodes_take_turns(void **state)
 {
     (void)state;
-    const struct train_node_profile about[] = {
+    const struct crew_node_profile about[] = {
         {.machine = 1, .cpus = 1.0, .machine_cpus = 2},
         {.machine = 1, .cpus = 0.5, .machine_cpus = 2},
         {.machine = 2, .cpus = 2.0, .machine_cpus = 2},
