@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops, for those who implement them. A backend is one visible table of makers; an op is a struct
+// Ops, for those who implement them. A backend is one visible table of makers, and a
+// kernel asks several for each op; an op is a struct
 // that begins with struct kernel_op and carries its own table of calls. Callers read
 // kernel.h, which states what each op means.
 #ifndef KERNEL_BACKEND_H
@@ -34,12 +35,22 @@ struct kernel_op {
     struct kernel_op_traits traits;
 };
 
-// An engine is what a backend keeps for all its ops (a dnnl engine and streams, the team size). Its
-// calls come from `lanes` threads, each of which has a team of `threads`; one of the two is 1.
+// What all backends of a kernel agree on. Calls come from `lanes` threads, each of which has a team
+// of `threads`; one of the two is 1.
+struct kernel_team {
+    int threads, lanes;
+    enum kernel_layout blocked; // of feature maps that convolutions make
+    bool alone;                 // no library besides our own kernels
+};
+
+// An engine is what a backend keeps for all its ops (a dnnl engine and streams, the team).
+// A maker that leaves *out alone has no kernel for what is asked, or none that pays; one that is
+// NULL never has. The next backend is asked then.
 struct kernel_backend {
     const char *name;
     bool has_lanes;
-    enum stn_status (*open)(int threads, int lanes, void **engine);
+    enum kernel_layout (*blocked)(void); // the layout that suits it on this CPU
+    enum stn_status (*open)(const struct kernel_team *team, void **engine);
     void (*close)(void *engine);
     const char *(*version)(const void *engine);
     enum stn_status (*conv)(void *engine, const struct kernel_conv *, struct kernel_op **out);
@@ -59,7 +70,7 @@ struct kernel_backend {
     enum stn_status (*reorder)(void *engine, const struct kernel_reorder *, struct kernel_op **out);
 };
 
-extern const struct kernel_backend kernel_backend_reference;
+extern const struct kernel_backend kernel_backend_reference, kernel_backend_native;
 #ifdef STANNIS_HAVE_ONEDNN
 extern const struct kernel_backend kernel_backend_onednn;
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backends there are, and the calls of kernel.h, which check descriptors and pass on to the
-// chosen one.
+// The backends there are, and the calls of kernel.h, which check descriptors and ask the backends
+// of a kernel for each op.
 #include "kernel/kernel.h"
 
 #include <omp.h>
@@ -15,9 +15,9 @@
 // ---- backends, best first ----------------------------------------------------------------------
 
 #ifdef STANNIS_HAVE_ONEDNN
-#define BACKEND_MAP(X) X(onednn) X(reference)
+#define BACKEND_MAP(X) X(onednn) X(native) X(reference)
 #else
-#define BACKEND_MAP(X) X(reference)
+#define BACKEND_MAP(X) X(native) X(reference)
 #endif
 
 #define X(name) &kernel_backend_##name,
@@ -32,9 +32,20 @@ static const char *const backend_names[] = {BACKEND_MAP(X) NULL};
 enum { BACKEND_MAP(X) BACKENDS };
 #undef X
 
+// A backend brings those after it in the list along, for the ops it has no kernel for. Our own
+// kernels are asked first of all: they decline where the library is faster.
+static const int ask_order[] = {
+    BACKEND_native,
+#ifdef STANNIS_HAVE_ONEDNN
+    BACKEND_onednn,
+#endif
+    BACKEND_reference,
+};
+enum { ASKED = sizeof ask_order / sizeof *ask_order };
+
 struct kernel {
-    const struct kernel_backend *backend;
-    void *engine;
+    int backend;             // the one that was named
+    void *engines[BACKENDS]; // NULL: before `backend` in the list
     int threads;
     struct kernel *lanes;    // NULL: none
     struct base_lanes *crew; // of lanes themselves
@@ -45,15 +56,14 @@ const char *const *kernel_backend_names(void)
     return backend_names;
 }
 
-static const struct kernel_backend *find_backend(const char *name)
+// BACKENDS: there is none of that name.
+static int find_backend(const char *name)
 {
-    if (!name)
-        return backends[0];
-    for (int i = 0; i < BACKENDS; i++) {
-        if (strcmp(backend_names[i], name) == 0)
-            return backends[i];
+    int i = 0;
+    while (name && i < BACKENDS && strcmp(backend_names[i], name) != 0) {
+        i++;
     }
-    return NULL;
+    return i;
 }
 
 static enum stn_status fail_unknown(const char *name)
@@ -66,17 +76,31 @@ static enum stn_status fail_unknown(const char *name)
     return stn_fail(STN_ERR_NOT_FOUND, "no kernel backend '%s': this build has %s", name, list);
 }
 
-static enum stn_status open_kernel(const struct kernel_backend *backend, int threads, int lanes,
-                                   struct kernel **out)
+static enum stn_status open_engines(struct kernel *kernel, int lanes)
+{
+    const struct kernel_team team = {
+        .threads = kernel->threads,
+        .lanes = lanes,
+        .blocked = backends[kernel->backend]->blocked(),
+        .alone = kernel->backend >= BACKEND_native,
+    };
+    enum stn_status status = STN_OK;
+    for (int i = kernel->backend; i < BACKENDS && !status; i++) {
+        status = backends[i]->open(&team, &kernel->engines[i]);
+    }
+    return status;
+}
+
+static enum stn_status open_kernel(int backend, int threads, int lanes, struct kernel **out)
 {
     struct kernel *kernel = calloc(1, sizeof *kernel);
     if (!kernel)
         return stn_fail(STN_ERR_NO_MEMORY, "kernel: out of memory");
     kernel->backend = backend;
     kernel->threads = threads;
-    enum stn_status status = backend->open(threads, lanes, &kernel->engine);
+    enum stn_status status = open_engines(kernel, lanes);
     if (status) {
-        free(kernel);
+        kernel_destroy(kernel);
         return status;
     }
     *out = kernel;
@@ -91,8 +115,8 @@ static enum stn_status open_lanes(struct kernel *kernel)
 
 enum stn_status kernel_create(const char *name, int threads, struct kernel **out)
 {
-    const struct kernel_backend *backend = find_backend(name);
-    if (!backend)
+    const int backend = find_backend(name);
+    if (backend == BACKENDS)
         return fail_unknown(name);
     if (threads < 1)
         return stn_fail(STN_ERR_INVALID, "kernel: %d threads: must be at least 1", threads);
@@ -100,7 +124,7 @@ enum stn_status kernel_create(const char *name, int threads, struct kernel **out
     omp_set_dynamic(0);
     omp_set_num_threads(threads);
     enum stn_status status = open_kernel(backend, threads, 1, out);
-    if (status || threads == 1 || !backend->has_lanes)
+    if (status || threads == 1 || !backends[backend]->has_lanes)
         return status;
     status = open_lanes(*out);
     if (status)
@@ -114,18 +138,21 @@ void kernel_destroy(struct kernel *kernel)
         return;
     kernel_destroy(kernel->lanes);
     base_lanes_destroy(kernel->crew);
-    kernel->backend->close(kernel->engine);
+    for (int i = 0; i < BACKENDS; i++) {
+        if (kernel->engines[i])
+            backends[i]->close(kernel->engines[i]);
+    }
     free(kernel);
 }
 
 const char *kernel_name(const struct kernel *kernel)
 {
-    return kernel->backend->name;
+    return backend_names[kernel->backend];
 }
 
 const char *kernel_version(const struct kernel *kernel)
 {
-    return kernel->backend->version(kernel->engine);
+    return backends[kernel->backend]->version(kernel->engines[kernel->backend]);
 }
 
 int kernel_threads(const struct kernel *kernel)
@@ -170,7 +197,7 @@ void kernel_lanes_meet(struct kernel *lanes, void (*between)(void *context), voi
     base_lanes_meet(lanes->crew, between, context);
 }
 
-// ---- planning: check, then the backend's maker -------------------------------------------------
+// ---- planning: check, then the first backend that has it ------------------------------------
 
 // oneDNN plans for as many threads as OpenMP reports at that time.
 #define DEFINE_CREATE(op)                                                                          \
@@ -182,7 +209,12 @@ void kernel_lanes_meet(struct kernel *lanes, void (*between)(void *context), voi
             return status;                                                                         \
         int team = omp_get_max_threads();                                                          \
         omp_set_num_threads(kernel->threads);                                                      \
-        status = kernel->backend->op(kernel->engine, d, out);                                      \
+        *out = NULL;                                                                               \
+        for (int i = 0; i < ASKED && !status && !*out; i++) {                                      \
+            const int asked = ask_order[i];                                                        \
+            if (kernel->engines[asked] && backends[asked]->op)                                     \
+                status = backends[asked]->op(kernel->engines[asked], d, out);                      \
+        }                                                                                          \
         omp_set_num_threads(team);                                                                 \
         return status;                                                                             \
     }

@@ -297,16 +297,16 @@ static void check_all(const char *backend)
     check(backend, conv_of(24, 14, 24, 24, 3, 2));
 }
 
-static void onednn(void **state)
+static void best(void **state)
 {
     (void)state;
-    for (const char *const *name = kernel_backend_names(); *name; name++) {
-        if (strcmp(*name, "onednn") == 0) {
-            check_all("onednn");
-            return;
-        }
-    }
-    skip();
+    check_all(kernel_backend_names()[0]);
+}
+
+static void native(void **state)
+{
+    (void)state;
+    check_all("native");
 }
 
 static void reference(void **state)
@@ -317,6 +317,7 @@ static void reference(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(onednn), cmocka_unit_test(reference)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(best), cmocka_unit_test(native),
+                                       cmocka_unit_test(reference)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

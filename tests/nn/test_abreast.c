@@ -31,7 +31,7 @@ static struct nn_net_config config_of(const char *name, int size)
 static void subject_open(struct subject *s, const struct nn_net_config *config, int threads)
 {
     *s = (struct subject){0};
-    net_fixture_open_threads(&s->f, "onednn", threads, config, threads * MICRO_BATCH);
+    net_fixture_open_threads(&s->f, NULL, threads, config, threads * MICRO_BATCH);
     s->gradients = nn_net_gradient_sums(s->f.net);
     s->statistics = nn_net_buffer_sums(s->f.net);
     s->gradient_bytes = nn_net_parameter_count(s->f.net) * sizeof(float);
@@ -162,7 +162,7 @@ static void networks_that_need_not_meet_share(void **state)
         struct nn_net *net;
         config.inference = cases[i].inference;
         config.plan_only = true;
-        assert_int_equal(kernel_create("onednn", cases[i].threads, &kernel), STN_OK);
+        assert_int_equal(kernel_create(NULL, cases[i].threads, &kernel), STN_OK);
         assert_int_equal(nn_net_create(kernel, &config, &net), STN_OK);
         assert_int_equal(nn_net_abreast(net), 1);
         nn_net_destroy(net);

@@ -167,7 +167,7 @@ static enum stn_status plan_all(struct conv *conv, struct plan *plan)
     if (!status) {
         status = plan_weights(conv, plan);
     }
-    if (!status && is_reference(plan->desc[WEIGHTS]) && onednn_image_fits(&conv->desc)) {
+    if (!status && is_reference(plan->desc[WEIGHTS]) && native_image_fits(&conv->desc)) {
         conv->image = true;
         dnnl_primitive_desc_destroy(plan->desc[WEIGHTS]);
         plan->desc[WEIGHTS] = NULL;
@@ -232,11 +232,11 @@ static enum stn_status create_packing(struct conv *conv, const struct plan *plan
             return status;
         }
         offset[d] = conv->page_bytes;
-        conv->page_bytes += onednn_align(dnnl_memory_desc_get_size(packed_desc(plan, d)));
+        conv->page_bytes += native_align(dnnl_memory_desc_get_size(packed_desc(plan, d)));
     }
     conv->pack_scratch = conv->page_bytes;
     conv->page_bytes +=
-        onednn_align(larger(conv->unpack.scratch_bytes,
+        native_align(larger(conv->unpack.scratch_bytes,
                             conv->pack[FORWARD].scratch_bytes + conv->pack[DATA].scratch_bytes));
     conv->pages = base_pages_alloc(conv->page_bytes);
     if (!conv->pages) {
@@ -254,11 +254,11 @@ static enum stn_status create_packing(struct conv *conv, const struct plan *plan
 static enum stn_status create_sums(struct conv *conv, const struct plan *plan)
 {
     if (conv->image) {
-        conv->gradient_bytes = onednn_image_scratch_bytes(&conv->desc, conv->op.traits.y);
+        conv->gradient_bytes = native_image_scratch_bytes(&conv->desc, conv->op.traits.y);
         return STN_OK;
     }
-    conv->gradient_bytes = onednn_align(dnnl_memory_desc_get_size(packed_desc(plan, WEIGHTS)));
-    conv->sums = conv->desc.sums > 0 ? conv->desc.sums : conv->engine->lanes;
+    conv->gradient_bytes = native_align(dnnl_memory_desc_get_size(packed_desc(plan, WEIGHTS)));
+    conv->sums = conv->desc.sums > 0 ? conv->desc.sums : conv->engine->team.lanes;
     size_t held_bytes = (size_t)conv->sums * conv->gradient_bytes;
     conv->held = base_pages_alloc(held_bytes);
     conv->holding = calloc((size_t)conv->sums, sizeof(*conv->holding));
@@ -277,7 +277,7 @@ static size_t scratch_bytes(const struct conv *conv)
     size_t forward = conv->run[FORWARD].scratch_bytes;
     size_t data = conv->dx_bytes + conv->run[DATA].scratch_bytes;
     size_t weights = conv->gradient_bytes + conv->run[WEIGHTS].scratch_bytes;
-    size_t bias = onednn_mask_and_sum_bias_bytes(conv->op.traits.y);
+    size_t bias = native_mask_and_sum_bias_bytes(conv->op.traits.y);
     return larger(larger(forward, bias), larger(data, weights));
 }
 
@@ -305,39 +305,6 @@ static enum stn_status conv_forward(struct kernel_op *op, const struct kernel_io
     return onednn_task_run(conv->engine, &conv->run[FORWARD], io->lane, addresses, io->scratch);
 }
 
-void onednn_mask_and_sum_bias(const struct onednn_engine *engine, const struct kernel_conv *d,
-                              struct kernel_tensor y, const struct kernel_io *io)
-{
-    struct onednn_chunks c = onednn_chunks_of(y);
-    const struct simd_kernels *simd = simd_kernels_for(c.block);
-    double *partials = io->scratch; // [n][padded channels]
-    int padded = c.blocks * c.block;
-#pragma omp parallel num_threads(onednn_team(engine, &c))
-    {
-#pragma omp for schedule(static)
-        for (int i = 0; i < io->rows * c.blocks; i++) {
-            size_t at = (size_t)i * c.floats;
-            double *sum = partials + (size_t)(i * c.block);
-            memset(sum, 0, (size_t)c.block * sizeof(*sum));
-            onednn_mask_sum(simd, io->dy + at, d->activation == KERNEL_LINEAR ? NULL : io->y + at,
-                            d->activation, c.pixels, sum);
-        }
-#pragma omp for schedule(static)
-        for (int channel = 0; channel < (d->bias ? c.channels : 0); channel++) {
-            double sum = 0.0;
-            for (int n = 0; n < io->rows; n++) {
-                sum += partials[n * padded + channel];
-            }
-            io->param_grads[1][channel] += (float)sum;
-        }
-    }
-}
-
-size_t onednn_mask_and_sum_bias_bytes(struct kernel_tensor y)
-{
-    return (size_t)y.shape.n * (size_t)kernel_tensor_padded_channels(y) * sizeof(double);
-}
-
 static float *held_in(const struct conv *conv, int sums)
 {
     return conv->held + (size_t)sums * conv->gradient_bytes / sizeof(float);
@@ -346,11 +313,12 @@ static float *held_in(const struct conv *conv, int sums)
 static void add_to_held(const struct conv *conv, int sums, const float *gradient)
 {
     enum { PIECE = 4096 }; // floats
-    const struct simd_kernels *simd = simd_kernels_for(kernel_layout_block(conv->engine->native));
+    const struct simd_kernels *simd =
+        simd_kernels_for(kernel_layout_block(conv->engine->team.blocked));
     size_t floats = conv->gradient_bytes / sizeof(float), block = (size_t)simd->block;
     float *held = held_in(conv, sums);
 #pragma omp parallel for schedule(static)                                                          \
-    num_threads(floats < 2 * PIECE ? 1 : conv->engine->threads)
+    num_threads(floats < 2 * PIECE ? 1 : conv->engine->team.threads)
     for (size_t at = 0; at < floats; at += PIECE) {
         size_t piece = floats - at < PIECE ? floats - at : PIECE;
         simd->mask(gradient + at, NULL, KERNEL_LINEAR, piece / block, true, held + at);
@@ -361,7 +329,7 @@ static void add_to_held(const struct conv *conv, int sums, const float *gradient
 static enum stn_status backward_weights(struct conv *conv, const struct kernel_io *io)
 {
     if (conv->image) {
-        onednn_image_weights(conv->engine, &conv->desc, conv->op.traits.y, io);
+        native_image_weights(&conv->engine->team, &conv->desc, conv->op.traits.y, io);
         return STN_OK;
     }
     bool *holding = &conv->holding[io->sums];
@@ -392,10 +360,10 @@ static void conv_collect(struct kernel_op *op, int lane, struct kernel_sums sums
 
 static void add_to_dx(const struct conv *conv, const struct kernel_io *io)
 {
-    struct onednn_chunks c = onednn_chunks_of(conv->desc.x);
+    struct native_chunks c = native_chunks_of(conv->desc.x);
     const struct simd_kernels *simd = simd_kernels_for(c.block);
     const float *part = io->scratch;
-#pragma omp parallel for schedule(static) num_threads(onednn_team(conv->engine, &c))
+#pragma omp parallel for schedule(static) num_threads(native_team(&conv->engine->team, &c))
     for (int i = 0; i < c.n * c.blocks; i++) {
         size_t at = (size_t)i * c.floats;
         simd->mask(part + at, NULL, KERNEL_LINEAR, c.pixels, true, io->dx[0] + at);
@@ -418,7 +386,7 @@ static enum stn_status conv_backward(struct kernel_op *op, const struct kernel_i
 {
     struct conv *conv = (struct conv *)op;
     if (conv->desc.bias || conv->desc.activation != KERNEL_LINEAR) {
-        onednn_mask_and_sum_bias(conv->engine, &conv->desc, op->traits.y, io);
+        native_mask_and_sum_bias(&conv->engine->team, &conv->desc, op->traits.y, io);
     }
     enum stn_status status = backward_weights(conv, io);
     if (!status && conv->desc.dx != KERNEL_DX_NONE) {
@@ -450,42 +418,17 @@ static const struct kernel_op_calls conv_calls = {
     .destroy = conv_destroy,
 };
 
-static struct kernel_op_traits conv_traits(const struct onednn_engine *engine,
-                                           const struct kernel_conv *d)
-{
-    struct kernel_tensor y = {kernel_window_output(d->x.shape, d->window, d->out_channels),
-                              engine->native};
-    return (struct kernel_op_traits){
-        .name = kernel_conv_name(d),
-        .y = y,
-        .backward_reads = KERNEL_READS_X | (d->activation == KERNEL_LINEAR ? 0 : KERNEL_READS_Y),
-        .in_place_input = -1,
-        .macs = kernel_conv_macs(d, y.shape),
-    };
-}
-
 enum stn_status onednn_conv_create(void *engine, const struct kernel_conv *d,
                                    struct kernel_op **out)
 {
-    if (onednn_depthwise_fits(engine, d)) {
-        return onednn_depthwise_create(engine, d, conv_traits(engine, d), out);
-    }
-    if (onednn_winograd_fits(engine, d)) {
-        return onednn_winograd_create(engine, d, conv_traits(engine, d), out);
-    }
-    if (onednn_pointwise_fits(engine, d)) {
-        return onednn_pointwise_create(engine, d, conv_traits(engine, d), out);
-    }
-    if (onednn_grouped_fits(engine, d)) {
-        return onednn_grouped_create(engine, d, conv_traits(engine, d), out);
-    }
     struct conv *conv = calloc(1, sizeof(*conv));
     if (!conv) {
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for a convolution");
     }
     conv->engine = engine;
     conv->desc = *d;
-    conv->op = (struct kernel_op){.calls = &conv_calls, .traits = conv_traits(engine, d)};
+    conv->op = (struct kernel_op){.calls = &conv_calls,
+                                  .traits = native_conv_traits(&conv->engine->team, d)};
 
     struct plan plan = {0};
     enum stn_status status = plan_all(conv, &plan);
@@ -503,7 +446,7 @@ enum stn_status onednn_conv_create(void *engine, const struct kernel_conv *d,
         conv_destroy(&conv->op);
         return status;
     }
-    conv->dx_bytes = d->dx == KERNEL_DX_ADD ? onednn_align(kernel_tensor_bytes(d->x)) : 0;
+    conv->dx_bytes = d->dx == KERNEL_DX_ADD ? native_align(kernel_tensor_bytes(d->x)) : 0;
     conv->op.traits.scratch_bytes = scratch_bytes(conv);
     conv->op.traits.packed_bytes = conv->page_bytes;
     *out = &conv->op;

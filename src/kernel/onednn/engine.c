@@ -5,12 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// Below this many floats a pass is over before a second thread is awake.
-enum { TEAM_FLOATS_MIN = 4096 };
-
-// 160 pixels of 192 channels are 120 KB: a quarter of a second-level cache.
-enum { PIECE_PIXELS_MAX = 160, WHOLE_PIXELS_MAX = 64 };
-
 enum stn_status onednn_check(dnnl_status_t status, const char *what)
 {
     switch (status) {
@@ -44,7 +38,7 @@ static bool isa_is_avx512(dnnl_cpu_isa_t isa)
 static void engine_close(void *opened)
 {
     struct onednn_engine *engine = opened;
-    for (int lane = 0; engine->streams && lane < engine->lanes; lane++) {
+    for (int lane = 0; engine->streams && lane < engine->team.lanes; lane++) {
         if (engine->streams[lane]) {
             dnnl_stream_destroy(engine->streams[lane]);
         }
@@ -60,7 +54,7 @@ static enum stn_status open_streams(struct onednn_engine *engine)
 {
     enum stn_status status =
         onednn_check(dnnl_engine_create(&engine->dnnl, dnnl_cpu, 0), "open the CPU");
-    for (int lane = 0; lane < engine->lanes && !status; lane++) {
+    for (int lane = 0; lane < engine->team.lanes && !status; lane++) {
         status = onednn_check(
             dnnl_stream_create(&engine->streams[lane], engine->dnnl, dnnl_stream_default_flags),
             "open a stream on the CPU");
@@ -68,25 +62,24 @@ static enum stn_status open_streams(struct onednn_engine *engine)
     return status;
 }
 
-static enum stn_status engine_open(int threads, int lanes, void **out)
+static enum kernel_layout blocked_layout(void)
+{
+    return isa_is_avx512(dnnl_get_effective_cpu_isa()) ? KERNEL_NCHW16C : KERNEL_NCHW8C;
+}
+
+static enum stn_status engine_open(const struct kernel_team *team, void **out)
 {
     struct onednn_engine *engine = calloc(1, sizeof(*engine));
-    dnnl_stream_t *streams = calloc((size_t)lanes, sizeof(*streams));
+    dnnl_stream_t *streams = calloc((size_t)team->lanes, sizeof(*streams));
     if (!engine || !streams) {
         free(engine);
         free(streams);
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for the oneDNN engine");
     }
-    dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
-    *engine = (struct onednn_engine){
-        .streams = streams,
-        .threads = threads,
-        .lanes = lanes,
-        .native = isa_is_avx512(isa) ? KERNEL_NCHW16C : KERNEL_NCHW8C,
-    };
+    *engine = (struct onednn_engine){.streams = streams, .team = *team};
     const dnnl_version_t *version = dnnl_version();
     snprintf(engine->version, sizeof(engine->version), "oneDNN %d.%d.%d (%s)", version->major,
-             version->minor, version->patch, isa_name(isa));
+             version->minor, version->patch, isa_name(dnnl_get_effective_cpu_isa()));
     enum stn_status status = open_streams(engine);
     if (status) {
         engine_close(engine);
@@ -102,55 +95,13 @@ static const char *engine_version(const void *opened)
     return engine->version;
 }
 
-struct onednn_chunks onednn_chunks_of(struct kernel_tensor t)
-{
-    int block = kernel_layout_block(t.layout);
-    size_t pixels = (size_t)t.shape.h * (size_t)t.shape.w;
-    return (struct onednn_chunks){
-        .n = t.shape.n,
-        .channels = t.shape.c,
-        .blocks = (t.shape.c + block - 1) / block,
-        .block = block,
-        .pixels = pixels,
-        .floats = pixels * (size_t)block,
-    };
-}
-
-// A map has fewer than 2³² pixels, and short divisions are the quick ones.
-int onednn_pieces(size_t pixels)
-{
-    uint32_t pair = 2 * PIECE_PIXELS_MAX;
-    return pixels <= WHOLE_PIXELS_MAX ? 1 : (int)(((uint32_t)pixels + pair - 1) / pair * 2);
-}
-
-struct onednn_piece onednn_piece_at(size_t pixels, int piece)
-{
-    uint32_t pieces = (uint32_t)onednn_pieces(pixels), at = (uint32_t)piece;
-    uint32_t each = (uint32_t)pixels / pieces, longer = (uint32_t)pixels % pieces;
-    return (struct onednn_piece){at * each + (at < longer ? at : longer), each + (at < longer)};
-}
-
-int onednn_team(const struct onednn_engine *engine, const struct onednn_chunks *c)
-{
-    return (size_t)c->n * (size_t)c->blocks * c->floats < TEAM_FLOATS_MIN ? 1 : engine->threads;
-}
-
 const struct kernel_backend kernel_backend_onednn = {
     .name = "onednn",
     .has_lanes = true,
+    .blocked = blocked_layout,
     .open = engine_open,
     .close = engine_close,
     .version = engine_version,
     .conv = onednn_conv_create,
-    .batchnorm = onednn_batchnorm_create,
-    .activate = onednn_activate_create,
-    .pool = onednn_pool_create,
-    .global_pool = onednn_global_pool_create,
     .fc = onednn_fc_create,
-    .add = onednn_add_create,
-    .concat = onednn_concat_create,
-    .shuffle = onednn_shuffle_create,
-    .slice = onednn_slice_create,
-    .dropout = onednn_dropout_create,
-    .reorder = onednn_reorder_op_create,
 };

@@ -1,30 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The oneDNN backend, and its vector kernels: the same C files once for each instruction set and channel block.
+# What calls oneDNN.
 file(GLOB onednn_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.c)
-target_sources(kernel PRIVATE ${onednn_sources} ${CMAKE_CURRENT_LIST_DIR}/simd/select.c)
-target_compile_definitions(kernel PUBLIC STANNIS_HAVE_ONEDNN)
+target_sources(kernel PRIVATE ${onednn_sources})
+target_compile_definitions(kernel PRIVATE STANNIS_HAVE_ONEDNN)
 target_link_libraries(kernel PRIVATE DNNL::dnnl)
-
-file(GLOB simd_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/simd/*.c)
-list(REMOVE_ITEM simd_sources ${CMAKE_CURRENT_LIST_DIR}/simd/select.c)
-
-# stn_simd(SUFFIX BLOCK flags…)
-function(stn_simd suffix block)
-    add_library(simd_${suffix} OBJECT ${simd_sources})
-    target_include_directories(simd_${suffix} PRIVATE $<TARGET_PROPERTY:kernel,INCLUDE_DIRECTORIES>)
-    target_compile_definitions(simd_${suffix} PRIVATE SIMD_SUFFIX=${suffix} SIMD_BLOCK=${block})
-    # Multiply-adds may be contracted; the vectors never cross a call, so the ABI that GCC warns of does not matter.
-    target_compile_options(simd_${suffix} PRIVATE -ffp-contract=fast -Wno-psabi ${ARGN})
-    # Spelled-out loops pay where speed counts; instrumented, they take the compiler minutes.
-    if(STANNIS_SANITIZE)
-        target_compile_definitions(simd_${suffix} PRIVATE "SIMD_INLINE=static inline")
-    endif()
-    target_sources(kernel PRIVATE $<TARGET_OBJECTS:simd_${suffix}>)
-endfunction()
-
-stn_simd(plain 1)
-stn_simd(generic8 8)
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-    stn_simd(avx2 8 -mavx2 -mfma)
-    stn_simd(avx512 16 -mavx512f -mavx512vl -mavx512bw -mavx512dq -mfma)
-endif()

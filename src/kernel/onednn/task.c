@@ -56,15 +56,15 @@ enum stn_status onednn_task_create(struct onednn_engine *engine, const_dnnl_prim
 {
     assert(arg_count < ONEDNN_TASK_ARGS_MAX);
     *out = (struct onednn_task){
-        .bindings = calloc((size_t)engine->lanes, sizeof(*out->bindings)),
-        .lanes = engine->lanes,
+        .bindings = calloc((size_t)engine->team.lanes, sizeof(*out->bindings)),
+        .lanes = engine->team.lanes,
         .scratch_bytes = scratch_bytes(desc),
     };
     enum stn_status status =
         out->bindings
             ? onednn_check(dnnl_primitive_create(&out->primitive, desc), "create a primitive")
             : stn_fail(STN_ERR_NO_MEMORY, "no memory for a primitive's arguments");
-    for (int lane = 0; lane < engine->lanes && !status; lane++) {
+    for (int lane = 0; lane < engine->team.lanes && !status; lane++) {
         status = bind(engine, desc, args, arg_count, &out->bindings[lane]);
     }
     if (status) {

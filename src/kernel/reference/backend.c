@@ -42,13 +42,17 @@ void reference_activation_backward(float *dy, const float *y, size_t count,
     }
 }
 
-static enum stn_status open_engine(int threads, int lanes, void **engine)
+static enum kernel_layout plain_layout(void)
 {
-    (void)lanes;
+    return KERNEL_NCHW;
+}
+
+static enum stn_status open_engine(const struct kernel_team *team, void **engine)
+{
     struct reference_engine *e = malloc(sizeof *e);
     if (!e)
         return stn_fail(STN_ERR_NO_MEMORY, "reference backend: out of memory");
-    e->threads = threads;
+    e->threads = team->threads;
     *engine = e;
     return STN_OK;
 }
@@ -61,6 +65,7 @@ static const char *version(const void *engine)
 
 const struct kernel_backend kernel_backend_reference = {
     .name = "reference",
+    .blocked = plain_layout,
     .open = open_engine,
     .close = free,
     .version = version,

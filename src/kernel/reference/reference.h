@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the ops of the reference backend share. They are plain loops over NCHW arrays, there to be
-// obviously right: the oracle of the tests, and the fallback where oneDNN is absent.
+// obviously right: the oracle of the tests, and what computes an op where nothing faster does.
 //
 // Loops run in parallel only where each result is computed whole by one thread, so results do not
 // depend on the number of threads.
