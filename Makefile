@@ -14,7 +14,7 @@ build/%/build.ninja: CMakePresets.json
 	cmake --preset $*
 
 test: setup  ## all tests: release build, then ASan+UBSan, then TSan (installs what is missing)
-	@scripts/test.sh release asan tsan
+	@scripts/test.sh release plain asan tsan
 
 demo: setup all  ## four emulated nodes train on real images, one is disturbed; about two minutes
 	@scripts/demo.sh
