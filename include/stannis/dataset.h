@@ -17,6 +17,16 @@
 
 #include "stannis/status.h"
 
+// Every kind of data set: its name in the code and how its spec is written.
+// clang-format off
+#define STN_DATASET_LIST(row)               \
+    row(synthetic, "synthetic[:COUNT]")     \
+    row(fashion_mnist, "fashion-mnist")     \
+    row(idx, "idx:DIR")                     \
+    row(cifar10, "cifar10:DIR")             \
+    row(folder, "folder:DIR")
+// clang-format on
+
 enum stn_subset { STN_SUBSET_TRAIN, STN_SUBSET_VAL, STN_SUBSET_COUNT };
 
 struct stn_dataset_options {

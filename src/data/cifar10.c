@@ -222,7 +222,6 @@ static enum stn_status cifar_read(const struct data_store *store, enum stn_subse
 
 const struct data_store_kind data_cifar10 = {
     .name = "cifar10",
-    .usage = "cifar10:DIR",
     .argument = DATA_SPEC_DIR,
     .fit = DATA_FIT_WHOLE,
     .open = cifar_open,

@@ -274,7 +274,6 @@ static enum stn_status folder_read(const struct data_store *store, enum stn_subs
 
 const struct data_store_kind data_folder = {
     .name = "folder",
-    .usage = "folder:DIR",
     .argument = DATA_SPEC_DIR,
     .fit = DATA_FIT_COVER,
     .open = folder_open,

@@ -279,7 +279,6 @@ static enum stn_status idx_read(const struct data_store *store, enum stn_subset 
 
 const struct data_store_kind data_idx = {
     .name = "idx",
-    .usage = "idx:DIR",
     .argument = DATA_SPEC_DIR,
     .fit = DATA_FIT_WHOLE,
     .open = idx_open,
@@ -290,7 +289,6 @@ const struct data_store_kind data_idx = {
 
 const struct data_store_kind data_fashion_mnist = {
     .name = "fashion-mnist",
-    .usage = "fashion-mnist",
     .argument = DATA_SPEC_NONE,
     .fit = DATA_FIT_WHOLE,
     .open = fashion_open,

@@ -8,11 +8,16 @@
 #include "base/option.h"
 #include "data/store.h"
 
-const struct data_store_kind *const data_store_kinds[] = {
-    &data_synthetic, &data_fashion_mnist, &data_idx, &data_cifar10, &data_folder, NULL,
+struct known_kind {
+    const struct data_store_kind *kind;
+    const char *usage; // how its spec is written: "folder:DIR"
 };
 
-enum { KIND_COUNT = sizeof(data_store_kinds) / sizeof(data_store_kinds[0]) - 1, USAGE_BYTES = 160 };
+#define KNOWN_KIND(name, usage) {&data_##name, usage},
+static const struct known_kind known[] = {STN_DATASET_LIST(KNOWN_KIND)};
+#undef KNOWN_KIND
+
+enum { KIND_COUNT = sizeof(known) / sizeof(known[0]), USAGE_BYTES = 160 };
 
 // "synthetic[:COUNT], fashion-mnist, …"
 static void usage_list(char text[USAGE_BYTES])
@@ -20,18 +25,18 @@ static void usage_list(char text[USAGE_BYTES])
     size_t used = 0;
     text[0] = '\0';
     for (int i = 0; i < KIND_COUNT && used < USAGE_BYTES; i++) {
-        int wrote = snprintf(text + used, USAGE_BYTES - used, "%s%s", i ? ", " : "",
-                             data_store_kinds[i]->usage);
+        int wrote =
+            snprintf(text + used, USAGE_BYTES - used, "%s%s", i ? ", " : "", known[i].usage);
         used += wrote > 0 ? (size_t)wrote : 0;
     }
 }
 
-static const struct data_store_kind *kind_find(const char *text, size_t length)
+static const struct known_kind *kind_find(const char *text, size_t length)
 {
     for (int i = 0; i < KIND_COUNT; i++) {
-        const char *name = data_store_kinds[i]->name;
+        const char *name = known[i].kind->name;
         if (strlen(name) == length && memcmp(name, text, length) == 0) {
-            return data_store_kinds[i];
+            return &known[i];
         }
     }
     return NULL;
@@ -48,7 +53,7 @@ static enum stn_status fail_unknown(const char *text, size_t length)
              text);
     const char *names[KIND_COUNT + 1] = {NULL};
     for (int i = 0; i < KIND_COUNT; i++) {
-        names[i] = data_store_kinds[i]->name;
+        names[i] = known[i].kind->name;
     }
     const char *near = base_did_you_mean(word, names);
     return stn_fail(STN_ERR_INVALID, "data set '%.128s': unknown kind%s%s%s; write one of %s", text,
@@ -79,17 +84,18 @@ enum stn_status data_spec_parse(const char *text, struct data_spec *out)
 {
     *out = (struct data_spec){0};
     size_t length = text ? strcspn(text, ":") : 0;
-    const struct data_store_kind *kind = length ? kind_find(text, length) : NULL;
-    if (!kind) {
+    const struct known_kind *found = length ? kind_find(text, length) : NULL;
+    if (!found) {
         return fail_unknown(text, length);
     }
+    const struct data_store_kind *kind = found->kind;
     const char *argument = text[length] == ':' ? text + length + 1 : NULL;
     if (kind->argument == DATA_SPEC_NONE && argument) {
-        return stn_fail(STN_ERR_INVALID, "data set '%.128s': write just %s", text, kind->usage);
+        return stn_fail(STN_ERR_INVALID, "data set '%.128s': write just %s", text, found->usage);
     }
     if (kind->argument == DATA_SPEC_DIR && (!argument || !*argument)) {
         return stn_fail(STN_ERR_INVALID, "data set '%.128s': the directory is missing; write %s",
-                        text, kind->usage);
+                        text, found->usage);
     }
     out->kind = kind;
     if (kind->argument == DATA_SPEC_DIR) {

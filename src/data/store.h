@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For implementers of a kind of data set. A kind is one file and one row of data_store_kinds: it
+// For implementers of a kind of data set. A kind is one file and one row of STN_DATASET_LIST: it
 // opens what a spec names, says what is there, and reads one sample at a time as bytes. Everything
 // after that (view, resampling, normalisation, whose class list the labels follow) is the same for
 // all kinds and is not the store's business.
@@ -33,7 +33,7 @@ struct data_sample {
 };
 
 struct data_store_kind {
-    const char *name, *usage; // "folder", "folder:DIR"
+    const char *name; // as its spec begins: "folder"
     enum data_spec_argument argument;
     enum data_fit fit;
     // Reports failures through the log.
@@ -48,9 +48,9 @@ struct data_store_kind {
                             struct data_sample *out);
 };
 
-extern const struct data_store_kind data_synthetic, data_fashion_mnist, data_idx, data_cifar10,
-    data_folder;
-extern const struct data_store_kind *const data_store_kinds[]; // NULL at the end
+#define DATA_STORE_DECLARE(name, usage) extern const struct data_store_kind data_##name;
+STN_DATASET_LIST(DATA_STORE_DECLARE)
+#undef DATA_STORE_DECLARE
 
 // A node's private pictures, see stn_dataset_open_private: a store of the kind data_folder.
 STN_MUST_CHECK enum stn_status data_folder_open_private(const char *dir, struct data_store **out);

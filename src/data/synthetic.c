@@ -176,7 +176,6 @@ static enum stn_status synthetic_open(const struct data_spec *spec,
 
 const struct data_store_kind data_synthetic = {
     .name = "synthetic",
-    .usage = "synthetic[:COUNT]",
     .argument = DATA_SPEC_COUNT,
     .fit = DATA_FIT_WHOLE,
     .open = synthetic_open,

@@ -6,15 +6,9 @@
 
 #include "nn/net.h"
 
-static const struct nn_model *const models[] = {
-    &nn_model_lenet,         &nn_model_mobilenet_v2,
-    &nn_model_shufflenet_v1, &nn_model_shufflenet_v2_x1_0,
-    &nn_model_nasnet_mobile, &nn_model_squeezenet1_0,
-    &nn_model_squeezenet1_1, &nn_model_densenet121,
-    &nn_model_inception_v3,  &nn_model_resnet18,
-    &nn_model_resnet50,      &nn_model_vgg16,
-    &nn_model_vgg16_bn,
-};
+#define MODEL_ADDRESS(name) &nn_model_##name,
+static const struct nn_model *const models[] = {NN_MODEL_LIST(MODEL_ADDRESS)};
+#undef MODEL_ADDRESS
 
 enum { MODEL_COUNT = sizeof(models) / sizeof(models[0]) };
 
@@ -25,12 +19,12 @@ int stn_model_count(void)
 
 const struct stn_model_info *stn_model_at(int index)
 {
-    return &models[index]->info;
+    return index >= 0 && index < MODEL_COUNT ? &models[index]->info : NULL;
 }
 
 const struct stn_model_info *stn_model_find(const char *name)
 {
-    for (int i = 0; i < MODEL_COUNT; i++) {
+    for (int i = 0; name && i < MODEL_COUNT; i++) {
         if (strcmp(models[i]->info.name, name) == 0) {
             return &models[i]->info;
         }

@@ -16,19 +16,27 @@ struct nn_model {
     nn_value (*build)(struct nn_graph *g, nn_value image, int classes);
 };
 
-extern const struct nn_model nn_model_lenet;
-extern const struct nn_model nn_model_mobilenet_v2;
-extern const struct nn_model nn_model_shufflenet_v1;
-extern const struct nn_model nn_model_shufflenet_v2_x1_0;
-extern const struct nn_model nn_model_nasnet_mobile;
-extern const struct nn_model nn_model_squeezenet1_0;
-extern const struct nn_model nn_model_squeezenet1_1;
-extern const struct nn_model nn_model_densenet121;
-extern const struct nn_model nn_model_inception_v3;
-extern const struct nn_model nn_model_resnet18;
-extern const struct nn_model nn_model_resnet50;
-extern const struct nn_model nn_model_vgg16;
-extern const struct nn_model nn_model_vgg16_bn;
+// Every network, in the order in which they are shown: a file in models/ and a row here.
+// clang-format off
+#define NN_MODEL_LIST(row)    \
+    row(lenet)                \
+    row(mobilenet_v2)         \
+    row(shufflenet_v1)        \
+    row(shufflenet_v2_x1_0)   \
+    row(nasnet_mobile)        \
+    row(squeezenet1_0)        \
+    row(squeezenet1_1)        \
+    row(densenet121)          \
+    row(inception_v3)         \
+    row(resnet18)             \
+    row(resnet50)             \
+    row(vgg16)                \
+    row(vgg16_bn)
+// clang-format on
+
+#define NN_MODEL_DECLARE(name) extern const struct nn_model nn_model_##name;
+NN_MODEL_LIST(NN_MODEL_DECLARE)
+#undef NN_MODEL_DECLARE
 
 const struct nn_model *nn_model_of(const struct stn_model_info *info);
 bool nn_image_is_small(const struct nn_graph *g, nn_value image);
