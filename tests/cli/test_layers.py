@@ -14,23 +14,37 @@ def offenders(pattern, allowed):
             and re.search(pattern, path.read_text(encoding="utf-8"), re.MULTILINE)]
 
 
+def folders():
+    """Each module's folder in src/, by the module's name: csd_flash is csd/flash."""
+    paths = [path.parent.relative_to(ROOT / "src") for path in sorted((ROOT / "src").rglob("CMakeLists.txt"))]
+    return {str(path).replace("/", "_"): str(path) for path in paths}
+
+
 def modules():
     """What each module's USES says, by name."""
     found = {}
-    for path in sorted((ROOT / "src").glob("*/CMakeLists.txt")):
-        text = re.sub(r"#.*", "", path.read_text(encoding="utf-8"))
+    for name, folder in folders().items():
+        text = re.sub(r"#.*", "", (ROOT / "src" / folder / "CMakeLists.txt").read_text(encoding="utf-8"))
         call = re.search(r"stn_module\((\w+)([^)]*)\)", text)
         uses = re.search(r"\bUSES\s+([\w\s]*?)\s*(?:\b(?:SOURCES|LIBRARIES)\b|$)", call.group(2))
-        found[call.group(1)] = uses.group(1).split() if uses else []
+        assert call.group(1) == name, f"src/{folder} makes the module {call.group(1)}"
+        found[name] = uses.group(1).split() if uses else []
     return found
+
+
+def module_of(path):
+    """The module that holds a header, by the longest folder that is one; the first part if none is."""
+    parts = path.split("/")
+    names = ["_".join(parts[:count]) for count in range(len(parts) - 1, 0, -1)]
+    return next((name for name in names if name in folders()), parts[0])
 
 
 def included(module):
     """The modules whose headers a module's own files include; status and log are base's."""
     names = set()
-    for path in (ROOT / "src" / module).rglob("*.[ch]"):
+    for path in (ROOT / "src" / folders()[module]).rglob("*.[ch]"):
         text = path.read_text(encoding="utf-8")
-        names.update(re.findall(r'^#include "(\w+)/', text, re.MULTILINE))
+        names.update(module_of(header) for header in re.findall(r'^#include "(\w+/[\w/]+\.h)"', text, re.MULTILINE))
         if re.search(r'^#include "stannis/(status|log)\.h"', text, re.MULTILINE):
             names.add("base")
     return names - {module, "stannis"}
@@ -38,7 +52,8 @@ def included(module):
 
 class ModulesTest(unittest.TestCase):
     def test_every_folder_is_a_module(self):
-        self.assertEqual(sorted(modules()), sorted(path.name for path in (ROOT / "src").iterdir() if path.is_dir()))
+        homes = {folder.split("/")[0] for folder in folders().values()}
+        self.assertEqual(sorted(homes), sorted(path.name for path in (ROOT / "src").iterdir() if path.is_dir()))
 
     def test_uses_is_what_is_included(self):
         self.assertEqual({name: sorted(uses) for name, uses in modules().items()},
@@ -46,7 +61,7 @@ class ModulesTest(unittest.TestCase):
 
     def test_modules_use_lower_ones_only(self):
         lists = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
-        order = re.search(r"foreach\(module ([\w\s]+)\)", lists).group(1).split()
+        order = re.search(r"foreach\(module ([\w\s/]+)\)", lists).group(1).replace("/", "_").split()
         self.assertEqual(sorted(order), sorted(modules()))
         self.assertEqual([(name, used) for name, uses in modules().items() for used in uses
                           if order.index(used) >= order.index(name)], [])
