@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log_hold.h"
+#include "base/setting_mark.h"
 
 enum { LINE_BYTES = 1024 };
 
@@ -44,6 +45,31 @@ void base_log_release(bool print, const char *node)
     held.line[0] = '\0';
 }
 
+// ---- names of settings -------------------------------------------------------------------------
+
+static const char *setting_prefix = "";
+
+void base_setting_prefix(const char *prefix)
+{
+    setting_prefix = prefix;
+}
+
+// Puts the prefix where the marks are.
+static void render(const char *from, char *to, size_t bytes)
+{
+    size_t used = 0;
+    for (; *from && used + 1 < bytes; from++) {
+        if (*from == BASE_SETTING_CHAR) {
+            used += (size_t)snprintf(to + used, bytes - used, "%s", setting_prefix);
+        } else {
+            to[used++] = *from == '\n' || *from == '\r' ? ' ' : *from; // one message, one line
+        }
+    }
+    to[used < bytes ? used : bytes - 1] = '\0';
+}
+
+// ---- the log -----------------------------------------------------------------------------------
+
 void stn_log_set_sink(stn_log_sink *sink, void *context)
 {
     log_state.sink = sink ? sink : sink_stderr;
@@ -60,16 +86,12 @@ void stn_log(enum stn_log_level level, const char *format, ...)
     if (level > log_state.level) {
         return;
     }
-    char line[LINE_BYTES];
+    char text[LINE_BYTES], line[LINE_BYTES];
     va_list args;
     va_start(args, format);
-    vsnprintf(line, sizeof(line), format, args);
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    for (char *c = line; *c; c++) {
-        if (*c == '\n' || *c == '\r') {
-            *c = ' '; // one message, one line, also when a file name holds a newline
-        }
-    }
+    render(text, line, sizeof(line));
     if (level == STN_LOG_ERROR && held.holding) {
         if (!held.line[0]) {
             memcpy(held.line, line, sizeof(line));
