@@ -16,4 +16,7 @@ function(stn_module name)
     add_library(${name} STATIC ${arg_SOURCES})
     target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR}/include ${view})
     target_link_libraries(${name} PUBLIC ${arg_USES} PRIVATE ${arg_LIBRARIES})
+    # Compiled once for the program, where the linker makes direct calls of it, and for libstannis.
+    set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    set_property(GLOBAL APPEND PROPERTY STN_MODULES ${name})
 endfunction()

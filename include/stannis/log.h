@@ -5,16 +5,26 @@
 #ifndef STANNIS_LOG_H
 #define STANNIS_LOG_H
 
+#include "stannis/export.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum stn_log_level { STN_LOG_ERROR, STN_LOG_WARN, STN_LOG_INFO, STN_LOG_DEBUG };
 
 // `line` has no newline and is valid during the call.
 typedef void stn_log_sink(void *context, enum stn_log_level level, const char *line);
 
 // NULL restores the default sink: "stannis: error: …" on standard error.
-void stn_log_set_sink(stn_log_sink *sink, void *context);
+STN_EXPORT void stn_log_set_sink(stn_log_sink *sink, void *context);
 // Messages above this level are dropped; default STN_LOG_INFO.
-void stn_log_set_level(enum stn_log_level level);
-void stn_log(enum stn_log_level level, const char *format, ...)
+STN_EXPORT void stn_log_set_level(enum stn_log_level level);
+STN_EXPORT void stn_log(enum stn_log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -9,6 +9,10 @@
 
 #include "stannis/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // Smallest and largest image edge a network can be built for.
 enum { STN_IMAGE_SIZE_MIN = 28, STN_IMAGE_SIZE_MAX = 299 };
 
@@ -34,13 +38,18 @@ struct stn_model_info {
     const char *small_input_note; // how the stem adapts below 64 px
 };
 
-int stn_model_count(void);
-const struct stn_model_info *stn_model_at(int index);
+STN_EXPORT int stn_model_count(void);
+STN_EXPORT const struct stn_model_info *stn_model_at(int index);
 // NULL when there is no such network.
-const struct stn_model_info *stn_model_find(const char *name);
+STN_EXPORT const struct stn_model_info *stn_model_find(const char *name);
 // Plans the network without allocating its memory.
-STN_MUST_CHECK enum stn_status stn_model_measure(const struct stn_model_info *model,
-                                                 struct stn_model_shape shape, int micro_batch,
-                                                 struct stn_model_cost *out);
+STN_EXPORT STN_MUST_CHECK enum stn_status stn_model_measure(const struct stn_model_info *model,
+                                                            struct stn_model_shape shape,
+                                                            int micro_batch,
+                                                            struct stn_model_cost *out);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -10,6 +10,10 @@
 
 #include "stannis/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // Who computes how much of a step: the constant's name, the word on the command line and in files,
 // and what the policy does. The numbers are kept in files: a new row comes last.
 #define STN_POLICY_LIST(row)                                                                       \
@@ -63,12 +67,17 @@ struct stn_plan {
     struct base_arena *memory;  // of everything here
 };
 
-void stn_plan_destroy(struct stn_plan *plan); // NULL is fine
+STN_EXPORT void stn_plan_destroy(struct stn_plan *plan); // NULL is fine
 // Versioned JSON. Writing replaces the file whole or not at all; reading refuses what is damaged,
 // of another version, or contradicts itself.
-STN_MUST_CHECK enum stn_status stn_plan_write(const struct stn_plan *plan, const char *path);
-STN_MUST_CHECK enum stn_status stn_plan_read(const char *path, struct stn_plan **out);
+STN_EXPORT STN_MUST_CHECK enum stn_status stn_plan_write(const struct stn_plan *plan,
+                                                         const char *path);
+STN_EXPORT STN_MUST_CHECK enum stn_status stn_plan_read(const char *path, struct stn_plan **out);
 // What the file would hold, to be freed.
-STN_MUST_CHECK enum stn_status stn_plan_text(const struct stn_plan *plan, char **out);
+STN_EXPORT STN_MUST_CHECK enum stn_status stn_plan_text(const struct stn_plan *plan, char **out);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -3,6 +3,12 @@
 #ifndef STANNIS_PROFILE_H
 #define STANNIS_PROFILE_H
 
+#include "stannis/export.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // Of one micro-batch.
 struct stn_profile_cost {
     double seconds;
@@ -33,6 +39,10 @@ struct stn_profile {
     struct base_arena *arena; // keeps the names
 };
 
-void stn_profile_fini(struct stn_profile *profile);
+STN_EXPORT void stn_profile_fini(struct stn_profile *profile);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

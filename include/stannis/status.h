@@ -7,6 +7,12 @@
 #ifndef STANNIS_STATUS_H
 #define STANNIS_STATUS_H
 
+#include "stannis/export.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 //        name          exit  text
 #define STN_STATUS_MAP(X)                                                                          \
     X(OK, 0, "success")                                                                            \
@@ -31,16 +37,20 @@ enum stn_status {
 #define STN_MUST_CHECK __attribute__((warn_unused_result))
 
 // "ERR_INVALID", "invalid argument or input", 2.
-const char *stn_status_name(enum stn_status status);
-const char *stn_status_text(enum stn_status status);
-int stn_status_exit_code(enum stn_status status);
+STN_EXPORT const char *stn_status_name(enum stn_status status);
+STN_EXPORT const char *stn_status_text(enum stn_status status);
+STN_EXPORT int stn_status_exit_code(enum stn_status status);
 
 // Reports one line at error level and returns `status`, so that detecting reads
 //     return stn_fail(STN_ERR_INVALID, "--batch %d: must be at least 1", batch);
-enum stn_status stn_fail(enum stn_status status, const char *format, ...)
+STN_EXPORT enum stn_status stn_fail(enum stn_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 #ifdef __clang_analyzer__ // sees one file at a time, and would think that it may return STN_OK
 #define stn_fail(status, ...) ((void)stn_fail(status, __VA_ARGS__), (status))
+#endif
+
+#ifdef __cplusplus
+}
 #endif
 
 #endif

@@ -17,6 +17,10 @@
 #include "stannis/profile.h"
 #include "stannis/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum stn_schedule { STN_SCHEDULE_CONSTANT, STN_SCHEDULE_STEP, STN_SCHEDULE_COSINE };
 enum stn_augment { STN_AUGMENT_NONE, STN_AUGMENT_CROP, STN_AUGMENT_FLIP, STN_AUGMENT_FULL };
 
@@ -110,7 +114,7 @@ struct stn_train_config {
 };
 
 // Sane values for everything but net and data.
-struct stn_train_config stn_train_defaults(void);
+STN_EXPORT struct stn_train_config stn_train_defaults(void);
 
 // What holds for the whole run; strings are valid while it lasts.
 struct stn_train_start {
@@ -250,15 +254,15 @@ struct stn_train_result {
 
 // On several nodes every one calls it, with the same settings; node 0 alone saves and observes.
 // `observer` may be NULL. On ERR_INTERRUPTED the checkpoint was saved and `out` is filled.
-STN_MUST_CHECK enum stn_status stn_train_run(const struct stn_train_config *config,
-                                             const struct stn_train_observer *observer,
-                                             struct stn_train_result *out);
+STN_EXPORT STN_MUST_CHECK enum stn_status stn_train_run(const struct stn_train_config *config,
+                                                        const struct stn_train_observer *observer,
+                                                        struct stn_train_result *out);
 
 // Measures the nodes as a training with these settings would, and plans; trains nothing, saves
 // nothing. Every node calls it; the plan is node 0's, the others get NULL.
-STN_MUST_CHECK enum stn_status stn_tune_run(const struct stn_train_config *config,
-                                            const struct stn_train_observer *observer,
-                                            struct stn_plan **out);
+STN_EXPORT STN_MUST_CHECK enum stn_status stn_tune_run(const struct stn_train_config *config,
+                                                       const struct stn_train_observer *observer,
+                                                       struct stn_plan **out);
 
 struct stn_eval_config {
     const char *checkpoint;
@@ -274,9 +278,9 @@ struct stn_eval_result {
     double loss, accuracy, seconds;
 };
 
-STN_MUST_CHECK enum stn_status stn_eval_run(const struct stn_eval_config *config,
-                                            const struct stn_train_observer *observer,
-                                            struct stn_eval_result *out);
+STN_EXPORT STN_MUST_CHECK enum stn_status stn_eval_run(const struct stn_eval_config *config,
+                                                       const struct stn_train_observer *observer,
+                                                       struct stn_eval_result *out);
 
 // A trained network ready to classify image files.
 struct stn_predictor;
@@ -287,14 +291,16 @@ struct stn_prediction {
     double probability;
 };
 
-STN_MUST_CHECK enum stn_status stn_predictor_open(const char *checkpoint, const char *backend,
-                                                  int threads, struct stn_predictor **out);
-void stn_predictor_close(struct stn_predictor *predictor);
+STN_EXPORT STN_MUST_CHECK enum stn_status stn_predictor_open(const char *checkpoint,
+                                                             const char *backend, int threads,
+                                                             struct stn_predictor **out);
+STN_EXPORT void stn_predictor_close(struct stn_predictor *predictor);
 // The `top` most likely classes, best first; `*count` is how many there are (at most the number of
 // classes).
-STN_MUST_CHECK enum stn_status stn_predictor_classify(struct stn_predictor *predictor,
-                                                      const char *image_path, int top,
-                                                      struct stn_prediction *out, int *count);
+STN_EXPORT STN_MUST_CHECK enum stn_status stn_predictor_classify(struct stn_predictor *predictor,
+                                                                 const char *image_path, int top,
+                                                                 struct stn_prediction *out,
+                                                                 int *count);
 
 // Training speed on made-up images: no data path, no files.
 struct stn_bench_config {
@@ -329,7 +335,11 @@ struct stn_bench_result {
     struct stn_micro_batch_trials trials; // count 0: the micro-batch was given
 };
 
-STN_MUST_CHECK enum stn_status stn_bench_run(const struct stn_bench_config *config,
-                                             struct stn_bench_result *out);
+STN_EXPORT STN_MUST_CHECK enum stn_status stn_bench_run(const struct stn_bench_config *config,
+                                                        struct stn_bench_result *out);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -15,19 +15,26 @@ static const struct {
 #undef X
 };
 
+// A number that is none of them, from a caller's own mistake, is an internal error.
+static size_t row_of(enum stn_status status)
+{
+    size_t row = (size_t)status;
+    return row < sizeof(statuses) / sizeof(statuses[0]) ? row : STN_ERR_INTERNAL;
+}
+
 const char *stn_status_name(enum stn_status status)
 {
-    return statuses[status].name;
+    return statuses[row_of(status)].name;
 }
 
 const char *stn_status_text(enum stn_status status)
 {
-    return statuses[status].text;
+    return statuses[row_of(status)].text;
 }
 
 int stn_status_exit_code(enum stn_status status)
 {
-    return statuses[status].exit_code;
+    return statuses[row_of(status)].exit_code;
 }
 
 enum stn_status(stn_fail)(enum stn_status status, const char *format, ...)

@@ -9,6 +9,7 @@ list(REMOVE_ITEM simd_sources ${CMAKE_CURRENT_LIST_DIR}/simd/select.c)
 # stn_simd(SUFFIX BLOCK flags…)
 function(stn_simd suffix block)
     add_library(simd_${suffix} OBJECT ${simd_sources})
+    set_target_properties(simd_${suffix} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     target_include_directories(simd_${suffix} PRIVATE $<TARGET_PROPERTY:kernel,INCLUDE_DIRECTORIES>)
     target_compile_definitions(simd_${suffix} PRIVATE SIMD_SUFFIX=${suffix} SIMD_BLOCK=${block})
     # Multiply-adds may be contracted; the vectors never cross a call, so the ABI that GCC warns of does not matter.
