@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "comm/backend.h"
@@ -171,6 +172,7 @@ static void node_free(struct comm *comm)
     pthread_cond_destroy(&comm->done);
     pthread_cond_destroy(&comm->work);
     pthread_mutex_destroy(&comm->mutex);
+    free(comm->hosts);
     free(comm->names);
     free(comm);
 }
@@ -193,11 +195,13 @@ static enum stn_status node_create(struct comm_transport *transport, double time
     int size = transport ? transport->size : 1;
     struct comm *comm = calloc(1, sizeof(*comm));
     char(*names)[COMM_NAME_BYTES] = calloc((size_t)size, sizeof(*names));
+    char(*hosts)[COMM_NAME_BYTES] = calloc((size_t)size, sizeof(*hosts));
     struct comm_peer *peers = calloc((size_t)size, sizeof(*peers));
     struct pollfd *processes = calloc((size_t)size, sizeof(*processes));
-    if (!comm || !names || !peers || !processes) {
+    if (!comm || !names || !hosts || !peers || !processes) {
         free(processes);
         free(peers);
+        free(hosts);
         free(names);
         free(comm);
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for a cluster of %d nodes", size);
@@ -207,6 +211,8 @@ static enum stn_status node_create(struct comm_transport *transport, double time
     comm->size = size;
     comm->timeout_ns = (int64_t)(timeout_seconds * 1e9);
     comm->names = names;
+    comm->hosts = hosts;
+    gethostname(hosts[comm->rank], sizeof(hosts[0]) - 1);
     comm->peers = peers;
     comm->processes = processes;
     comm->step = -1;
@@ -334,6 +340,11 @@ void comm_set_name(struct comm *comm, int rank, const char *name)
 const char *comm_name(const struct comm *comm, int rank)
 {
     return comm->names[rank];
+}
+
+const char *comm_host(const struct comm *comm, int rank)
+{
+    return comm->hosts[rank];
 }
 
 void comm_set_phase(struct comm *comm, int64_t step, const char *phase)

@@ -23,13 +23,14 @@
 #include <stdint.h>
 
 #include "stannis/status.h"
+#include "wire/wire.h"
 
 struct comm;
 
 // What bytes are for. There is no kind for samples: no message carries one.
 enum comm_kind { COMM_GRADIENTS, COMM_STATISTICS, COMM_CONTROL, COMM_KINDS };
 
-enum { COMM_NAME_BYTES = 64 };
+enum { COMM_NAME_BYTES = WIRE_NAME_BYTES };
 
 struct comm_traffic {
     int64_t sent_bytes[COMM_KINDS];
@@ -70,6 +71,8 @@ void comm_set_phase(struct comm *comm, int64_t step, const char *phase);
 struct comm_traffic comm_traffic(const struct comm *comm);
 // Processor time that the communication thread has used.
 double comm_processor_seconds(const struct comm *comm);
+// The name of the machine that node `rank` runs on, as it calls itself.
+const char *comm_host(const struct comm *comm, int rank);
 // The node that was lost, or −1; this node itself if its connection to another broke.
 int comm_lost(const struct comm *comm);
 
@@ -82,6 +85,21 @@ STN_MUST_CHECK enum stn_status comm_gather(struct comm *comm, enum comm_kind kin
                                            const void *own, size_t bytes, void *all);
 STN_MUST_CHECK enum stn_status comm_all_gather(struct comm *comm, enum comm_kind kind,
                                                const void *own, size_t bytes, void *all);
+
+// ---- messages (wire/wire.h), of kind COMM_CONTROL ----------------------------------------------
+
+// Collectives of a message's struct. Bytes that are no such message are ERR_CORRUPT, with the name
+// of the node that they came from.
+STN_MUST_CHECK enum stn_status comm_broadcast_message(struct comm *comm, int root,
+                                                      enum wire_message message, void *value);
+// `all` is [size] structs, in rank order, and may be NULL on the others.
+STN_MUST_CHECK enum stn_status comm_gather_message(struct comm *comm, int root,
+                                                   enum wire_message message, const void *own,
+                                                   void *all);
+STN_MUST_CHECK enum stn_status comm_all_gather_message(struct comm *comm, enum wire_message message,
+                                                       const void *own, void *all);
+// The line for a message from that node that cannot be read.
+enum stn_status comm_fail_message(const struct comm *comm, int rank, enum wire_message message);
 
 // ---- jobs on the communication thread ----------------------------------------------------------
 
@@ -119,5 +137,9 @@ STN_MUST_CHECK enum stn_status comm_send(struct comm *comm, int peer, int tag, e
                                          const void *data, size_t bytes);
 STN_MUST_CHECK enum stn_status comm_receive(struct comm *comm, int peer, int tag, void *data,
                                             size_t bytes);
+STN_MUST_CHECK enum stn_status comm_send_message(struct comm *comm, int peer, int tag,
+                                                 enum wire_message message, const void *value);
+STN_MUST_CHECK enum stn_status comm_receive_message(struct comm *comm, int peer, int tag,
+                                                    enum wire_message message, void *value);
 
 #endif

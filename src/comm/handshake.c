@@ -10,12 +10,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// What a guest says.
-struct knock {
-    uint8_t secret[COMM_SECRET_BYTES];
-    int32_t rank;
-};
-
 enum word { WORD_NONE, WORD_WHOLE, WORD_NEVER };
 
 // All of it at once or, as yet, nothing.
@@ -37,15 +31,16 @@ static bool say(int fd, const void *word, size_t bytes)
     return send(fd, word, bytes, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)bytes;
 }
 
-static struct sockaddr_in address_of(uint32_t address, uint16_t port)
+static struct sockaddr_in address_of(uint32_t address, int port)
 {
-    return (struct sockaddr_in){
-        .sin_family = AF_INET, .sin_port = port, .sin_addr.s_addr = address};
+    return (struct sockaddr_in){.sin_family = AF_INET,
+                                .sin_port = htons((uint16_t)port),
+                                .sin_addr.s_addr = htonl(address)};
 }
 
 // ---- node 0 ------------------------------------------------------------------------------------
 
-static void list_addresses(struct comm_invitation *invitation)
+static void list_addresses(struct wire_invitation *invitation)
 {
     struct ifaddrs *all;
     if (getifaddrs(&all) != 0) {
@@ -54,16 +49,16 @@ static void list_addresses(struct comm_invitation *invitation)
     for (struct ifaddrs *one = all; one; one = one->ifa_next) {
         bool is_network = one->ifa_addr && one->ifa_addr->sa_family == AF_INET &&
                           (one->ifa_flags & IFF_UP) && !(one->ifa_flags & IFF_LOOPBACK);
-        if (is_network && invitation->count < COMM_ADDRESSES_MAX) {
+        if (is_network && invitation->count < WIRE_ADDRESSES_MAX) {
             struct sockaddr_in address;
             memcpy(&address, one->ifa_addr, sizeof(address));
-            invitation->addresses[invitation->count++] = address.sin_addr.s_addr;
+            invitation->addresses[invitation->count++] = ntohl(address.sin_addr.s_addr);
         }
     }
     freeifaddrs(all);
 }
 
-static int listen_at(uint32_t where, int backlog, uint16_t *port)
+static int listen_at(uint32_t where, int backlog, int *port)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     struct sockaddr_in address = address_of(where, 0);
@@ -74,7 +69,7 @@ static int listen_at(uint32_t where, int backlog, uint16_t *port)
         close(fd);
         fd = -1;
     }
-    *port = fd < 0 ? 0 : address.sin_port;
+    *port = fd < 0 ? 0 : ntohs(address.sin_port);
     return fd;
 }
 
@@ -86,8 +81,8 @@ void comm_host_open(struct comm_host *host, bool local, int size, int *lines)
     host->listener = -1;
     memset(lines, -1, (size_t)size * sizeof(*lines));
     memset(host->waiting, -1, sizeof(host->waiting));
-    struct comm_invitation *invitation = &host->invitation;
-    const size_t bytes = COMM_SECRET_BYTES;
+    struct wire_invitation *invitation = &host->invitation;
+    const size_t bytes = WIRE_SECRET_BYTES;
     if (getrandom(invitation->knock, bytes, 0) != (ssize_t)bytes ||
         getrandom(invitation->answer, bytes, 0) != (ssize_t)bytes) {
         return;
@@ -95,22 +90,24 @@ void comm_host_open(struct comm_host *host, bool local, int size, int *lines)
     if (!local) {
         list_addresses(invitation);
     }
-    uint32_t where = htonl(local ? INADDR_LOOPBACK : INADDR_ANY);
+    uint32_t where = local ? INADDR_LOOPBACK : INADDR_ANY;
     host->listener = listen_at(where, size + COMM_WAITING_MAX, &invitation->port);
 }
 
 // Who has knocked rightly is let in. True: the place in waiting[] is free again.
 static bool receive(struct comm_host *host, int fd)
 {
-    struct knock knock;
-    enum word word = hear(fd, &knock, sizeof(knock));
+    uint8_t bytes[WIRE_KNOCK_BYTES];
+    struct wire_knock knock;
+    enum word word = hear(fd, bytes, sizeof(bytes));
     if (word == WORD_NONE) {
         return false;
     }
-    const struct comm_invitation *invitation = &host->invitation;
-    if (word == WORD_WHOLE && knock.rank > 0 && knock.rank < host->size &&
-        memcmp(knock.secret, invitation->knock, COMM_SECRET_BYTES) == 0 &&
-        host->lines[knock.rank] < 0 && say(fd, invitation->answer, COMM_SECRET_BYTES)) {
+    const struct wire_invitation *invitation = &host->invitation;
+    if (word == WORD_WHOLE && wire_decode(WIRE_KNOCK, bytes, &knock) && knock.rank > 0 &&
+        knock.rank < host->size &&
+        memcmp(knock.secret, invitation->knock, WIRE_SECRET_BYTES) == 0 &&
+        host->lines[knock.rank] < 0 && say(fd, invitation->answer, WIRE_SECRET_BYTES)) {
         host->lines[knock.rank] = fd;
     } else {
         close(fd);
@@ -164,17 +161,17 @@ static void begin(struct comm_guest *guest, uint32_t where)
     guest->tries[guest->count++] = (struct pollfd){.fd = fd, .events = POLLOUT};
 }
 
-void comm_guest_open(struct comm_guest *guest, const struct comm_invitation *invitation, int rank,
+void comm_guest_open(struct comm_guest *guest, const struct wire_invitation *invitation, int rank,
                      bool same_machine)
 {
     *guest = (struct comm_guest){.invitation = invitation, .rank = rank, .line = -1};
-    if (invitation->port == 0) {
+    if (invitation->port <= 0 || invitation->port > UINT16_MAX) {
         return;
     }
     if (same_machine) {
-        begin(guest, htonl(INADDR_LOOPBACK));
+        begin(guest, INADDR_LOOPBACK);
     }
-    for (int i = 0; i < invitation->count && i < COMM_ADDRESSES_MAX; i++) {
+    for (int i = 0; i < invitation->count && i < WIRE_ADDRESSES_MAX; i++) {
         begin(guest, invitation->addresses[i]);
     }
 }
@@ -182,14 +179,16 @@ void comm_guest_open(struct comm_guest *guest, const struct comm_invitation *inv
 // One step of one connection; false: it leads nowhere.
 static bool advance(struct comm_guest *guest, struct pollfd *one)
 {
-    const struct comm_invitation *invitation = guest->invitation;
+    const struct wire_invitation *invitation = guest->invitation;
     if (one->events == POLLOUT) {
-        struct knock knock = {.rank = guest->rank};
-        memcpy(knock.secret, invitation->knock, COMM_SECRET_BYTES);
+        struct wire_knock knock = {.rank = guest->rank};
+        uint8_t bytes[WIRE_KNOCK_BYTES];
+        memcpy(knock.secret, invitation->knock, WIRE_SECRET_BYTES);
+        wire_encode(WIRE_KNOCK, &knock, bytes);
         one->events = POLLIN;
-        return say(one->fd, &knock, sizeof(knock)); // fails if connecting did
+        return say(one->fd, bytes, sizeof(bytes)); // fails if connecting did
     }
-    uint8_t answer[COMM_SECRET_BYTES];
+    uint8_t answer[WIRE_SECRET_BYTES];
     enum word word = hear(one->fd, answer, sizeof(answer));
     if (word == WORD_WHOLE && memcmp(answer, invitation->answer, sizeof(answer)) == 0) {
         guest->line = one->fd;

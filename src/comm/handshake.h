@@ -9,20 +9,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { COMM_SECRET_BYTES = 16, COMM_ADDRESSES_MAX = 15, COMM_WAITING_MAX = 256 };
+#include "wire/wire.h"
 
-struct comm_invitation {
-    uint8_t knock[COMM_SECRET_BYTES];  // what a guest says
-    uint8_t answer[COMM_SECRET_BYTES]; // what the host says to that
-    uint16_t port;                     // in network order, as addresses are; 0: nobody listens
-    uint16_t count;
-    uint32_t addresses[COMM_ADDRESSES_MAX]; // of the host, for guests on other machines
-};
+enum { COMM_WAITING_MAX = 256 };
 
 // ---- node 0 ------------------------------------------------------------------------------------
 
 struct comm_host {
-    struct comm_invitation invitation;
+    struct wire_invitation invitation;
     int listener; // −1: none
     int size;
     int *lines;                    // [size], borrowed: connections of the nodes, −1: none
@@ -41,16 +35,16 @@ void comm_host_close(struct comm_host *host);
 // ---- the others --------------------------------------------------------------------------------
 
 struct comm_guest {
-    const struct comm_invitation *invitation; // borrowed
+    const struct wire_invitation *invitation; // borrowed
     int rank;
     struct pollfd
-        tries[COMM_ADDRESSES_MAX + 1]; // POLLOUT: connecting, POLLIN: has knocked; fd −1: failed
+        tries[WIRE_ADDRESSES_MAX + 1]; // POLLOUT: connecting, POLLIN: has knocked; fd −1: failed
     int count;
     int line; // the connection; −1: none yet
 };
 
 // Begins to connect, to all addresses at once.
-void comm_guest_open(struct comm_guest *guest, const struct comm_invitation *invitation, int rank,
+void comm_guest_open(struct comm_guest *guest, const struct wire_invitation *invitation, int rank,
                      bool same_machine);
 // False once there is a line or no hope for one.
 bool comm_guest_try(struct comm_guest *guest);

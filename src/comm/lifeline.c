@@ -19,7 +19,7 @@ enum { REACHES_IN_TIMEOUT = 4 };
 // Takes the place of a pidfd, so that a node's last words are heard before its end is noticed.
 static void adopt(struct comm *comm, int peer, int line)
 {
-    int whole = sizeof(struct comm_sign); // less than that is nothing to wake up for
+    int whole = WIRE_SIGN_BYTES; // less than that is nothing to wake up for
     if (setsockopt(line, SOL_SOCKET, SO_RCVLOWAT, &whole, sizeof(whole)) != 0) {
         close(line);
         return;
@@ -39,11 +39,12 @@ static enum stn_status await_word(struct comm *comm, struct comm_host *host, int
                                   bool *has_line)
 {
     int64_t since_ns = base_clock_ns();
-    int32_t word = 0;
+    uint8_t word[WIRE_ANSWER_BYTES] = {0};
+    struct wire_answer answer;
     bool done = false;
     struct comm_transfer transfer;
     enum stn_status status =
-        comm_receive_begin(comm, peer, COMM_TAG_COLLECTIVE, &word, sizeof(word), &transfer);
+        comm_receive_begin(comm, peer, COMM_TAG_COLLECTIVE, word, sizeof(word), &transfer);
     while (status == STN_OK && !done) {
         comm_host_serve(host);
         status = comm_transfer_test(comm, &transfer, &done);
@@ -54,7 +55,7 @@ static enum stn_status await_word(struct comm *comm, struct comm_host *host, int
             status = comm_wait_pause(comm);
         }
     }
-    *has_line = word != 0;
+    *has_line = wire_decode(WIRE_ANSWER, word, &answer) && answer.yes;
     return status;
 }
 
@@ -85,8 +86,7 @@ static enum stn_status be_host(struct comm *comm, bool local)
         goto out_free;
     }
     comm_host_open(host, local, comm->size, lines);
-    status = comm_collective_broadcast(comm, COMM_CONTROL, 0, &host->invitation,
-                                       sizeof(host->invitation));
+    status = comm_collective_broadcast_message(comm, 0, WIRE_INVITATION, &host->invitation);
     if (status == STN_OK) {
         status = receive_guests(comm, host);
     }
@@ -99,9 +99,9 @@ out_free:
 
 static enum stn_status be_guest(struct comm *comm, bool same_machine)
 {
-    struct comm_invitation invitation;
+    struct wire_invitation invitation;
     enum stn_status status =
-        comm_collective_broadcast(comm, COMM_CONTROL, 0, &invitation, sizeof(invitation));
+        comm_collective_broadcast_message(comm, 0, WIRE_INVITATION, &invitation);
     if (status != STN_OK) {
         return status;
     }
@@ -114,9 +114,9 @@ static enum stn_status be_guest(struct comm *comm, bool same_machine)
         status = comm_wait_pause(comm);
     }
     comm_guest_close(&guest);
-    int32_t word = guest.line >= 0;
+    const struct wire_answer answer = {.yes = guest.line >= 0};
     if (status == STN_OK) {
-        status = comm_send(comm, 0, COMM_TAG_COLLECTIVE, COMM_CONTROL, &word, sizeof(word));
+        status = comm_send_message(comm, 0, COMM_TAG_COLLECTIVE, WIRE_ANSWER, &answer);
     }
     if (guest.line >= 0) {
         adopt(comm, 0, guest.line);
@@ -131,19 +131,18 @@ enum stn_status comm_lifeline_start(struct comm *comm, bool same_machine, bool l
 
 // ---- words -------------------------------------------------------------------------------------
 
-bool comm_lifeline_say(struct comm *comm, int peer, const struct comm_sign *sign)
+bool comm_lifeline_say(struct comm *comm, int peer, const uint8_t sign[WIRE_SIGN_BYTES])
 {
     int fd = comm->processes[peer].fd;
     return comm->peers[peer].has_lifeline && fd >= 0 &&
-           send(fd, sign, sizeof(*sign), MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof(*sign);
+           send(fd, sign, WIRE_SIGN_BYTES, MSG_DONTWAIT | MSG_NOSIGNAL) == WIRE_SIGN_BYTES;
 }
 
 bool comm_lifeline_hear(struct comm *comm, int peer)
 {
-    struct comm_sign sign;
-    ssize_t got = recv(comm->processes[peer].fd, &sign, sizeof(sign), MSG_DONTWAIT);
-    if (got == (ssize_t)sizeof(sign) && sign.lost >= 0 && sign.lost < comm->size) {
-        comm->peers[peer].word = sign;
+    uint8_t bytes[WIRE_SIGN_BYTES];
+    ssize_t got = recv(comm->processes[peer].fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+    if (got == WIRE_SIGN_BYTES && comm_sign_read(comm, bytes, &comm->peers[peer].word)) {
         comm->peers[peer].has_word = true;
         return true;
     }

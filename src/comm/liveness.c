@@ -48,8 +48,8 @@ static int reporter(struct comm *comm, int lost)
 
 static void report(struct comm *comm, int lost, enum comm_loss loss)
 {
-    const struct comm_sign *last = &comm->peers[lost].last;
-    char where[COMM_PHASE_BYTES + 48] = "", why[64];
+    const struct wire_sign *last = &comm->peers[lost].last;
+    char where[WIRE_PHASE_BYTES + 48] = "", why[64];
     if (last->phase[0]) {
         snprintf(where, sizeof(where), " in step %" PRId64 " while %s", last->step, last->phase);
     }
@@ -72,14 +72,14 @@ static void report(struct comm *comm, int lost, enum comm_loss loss)
 }
 
 // Nobody waits for these to arrive, so `sign` must stay as it is from then on.
-static void notify(struct comm *comm, int peer, const struct comm_sign *sign)
+static void notify(struct comm *comm, int peer, const uint8_t sign[WIRE_SIGN_BYTES])
 {
     if (comm_lifeline_say(comm, peer, sign)) {
         return;
     }
     void *request;
     enum stn_status status = comm->transport->ops->send(comm->transport, peer, COMM_TAG_LIFE, sign,
-                                                        sizeof(*sign), &request);
+                                                        WIRE_SIGN_BYTES, &request);
     (void)status;
 }
 
@@ -107,11 +107,12 @@ static void lose(struct comm *comm, int lost, enum comm_loss loss, bool reported
     if (ours) {
         report(comm, lost, loss);
     }
-    comm->notice = (struct comm_sign){
+    comm->notice = (struct wire_sign){
         .kind = COMM_SIGN_LOST, .lost = lost, .loss = (int32_t)loss, .reported = ours};
+    wire_encode(WIRE_SIGN, &comm->notice, comm->notice_bytes);
     for (int i = 0; i < comm->size; i++) {
         if (i != comm->rank && (ours || i == first)) {
-            notify(comm, i, &comm->notice);
+            notify(comm, i, comm->notice_bytes);
         }
     }
     comm->leave_ns = base_clock_ns() + (ours ? tell_ns : report_ns);
@@ -130,25 +131,35 @@ static void listen_to(struct comm *comm, int rank)
 {
     struct comm_peer *peer = &comm->peers[rank];
     enum stn_status status =
-        comm->transport->ops->receive(comm->transport, rank, COMM_TAG_LIFE, &peer->incoming,
+        comm->transport->ops->receive(comm->transport, rank, COMM_TAG_LIFE, peer->incoming,
                                       sizeof(peer->incoming), &peer->receive);
     if (status != STN_OK) {
         lose(comm, rank, COMM_LOSS_GONE, false);
     }
 }
 
+bool comm_sign_read(const struct comm *comm, const uint8_t bytes[WIRE_SIGN_BYTES],
+                    struct wire_sign *out)
+{
+    return wire_decode(WIRE_SIGN, bytes, out) && out->kind >= COMM_SIGN_ALIVE &&
+           out->kind <= COMM_SIGN_LOST && out->lost >= 0 && out->lost < comm->size;
+}
+
+// A sign that cannot be read is a sign of life all the same.
 static void take(struct comm *comm, int rank)
 {
     struct comm_peer *peer = &comm->peers[rank];
-    const struct comm_sign *sign = &peer->incoming;
+    struct wire_sign sign;
     peer->silent_ns = 0;
-    switch ((enum comm_sign_kind)sign->kind) {
-    case COMM_SIGN_LOST: lose(comm, sign->lost, (enum comm_loss)sign->loss, sign->reported); return;
+    if (!comm_sign_read(comm, peer->incoming, &sign)) {
+        return;
+    }
+    switch ((enum comm_sign_kind)sign.kind) {
+    case COMM_SIGN_LOST: lose(comm, sign.lost, (enum comm_loss)sign.loss, sign.reported); return;
     case COMM_SIGN_LEAVING: peer->left_ns = peer->left_ns ? peer->left_ns : base_clock_ns(); break;
     case COMM_SIGN_ALIVE: break;
     }
-    peer->last = *sign;
-    peer->last.phase[COMM_PHASE_BYTES - 1] = 0;
+    peer->last = sign;
 }
 
 // Takes what has come from that node.
@@ -168,7 +179,7 @@ static void look(struct comm *comm, int rank)
     }
 }
 
-static void fill(struct comm *comm, struct comm_sign *sign)
+static void fill(struct comm *comm, struct wire_sign *sign)
 {
     memset(sign, 0, sizeof(*sign));
     sign->kind = atomic_load(&comm->leaving) ? COMM_SIGN_LEAVING : COMM_SIGN_ALIVE;
@@ -187,9 +198,11 @@ static void speak_to(struct comm *comm, int rank)
     enum stn_status status =
         peer->sending ? transport->ops->test(transport, &peer->send, &done) : STN_OK;
     if (status == STN_OK && done) {
-        fill(comm, &peer->outgoing);
-        peer->told_leaving = peer->outgoing.kind == COMM_SIGN_LEAVING;
-        status = transport->ops->send(transport, rank, COMM_TAG_LIFE, &peer->outgoing,
+        struct wire_sign sign;
+        fill(comm, &sign);
+        wire_encode(WIRE_SIGN, &sign, peer->outgoing);
+        peer->told_leaving = sign.kind == COMM_SIGN_LEAVING;
+        status = transport->ops->send(transport, rank, COMM_TAG_LIFE, peer->outgoing,
                                       sizeof(peer->outgoing), &peer->send);
         peer->sending = true;
         atomic_fetch_add_explicit(&comm->sent_bytes[COMM_CONTROL],

@@ -7,6 +7,7 @@
 //     lifeline.c    connections beside MPI that end with a node; handshake.c makes them
 //     liveness.c    signs of life, and what follows when they stay away
 //     collective.c  broadcast and gather, as jobs
+//     message.c     the same for messages of wire/wire.h
 #ifndef COMM_NODE_H
 #define COMM_NODE_H
 
@@ -17,31 +18,20 @@
 #include "comm/backend.h"
 #include "comm/comm.h"
 
-enum { COMM_PHASE_BYTES = 48 };
-
 enum comm_sign_kind { COMM_SIGN_ALIVE, COMM_SIGN_LEAVING, COMM_SIGN_LOST };
 enum comm_loss { COMM_LOSS_SILENT, COMM_LOSS_GONE, COMM_LOSS_LEFT, COMM_LOSS_CUT };
 
-// A sign of life, as it travels.
-struct comm_sign {
-    int32_t kind;     // enum comm_sign_kind
-    int32_t lost;     // of COMM_SIGN_LOST: who,
-    int32_t loss;     // and why: enum comm_loss
-    int32_t reported; // and whether the line that says so is out
-    int64_t step;
-    char phase[COMM_PHASE_BYTES];
-};
-
 // What is known of another node.
 struct comm_peer {
-    struct comm_sign last, incoming, outgoing;
+    struct wire_sign last;
+    uint8_t incoming[WIRE_SIGN_BYTES], outgoing[WIRE_SIGN_BYTES];
     void *receive, *send; // requests for incoming and outgoing
     bool sending;
     bool told_leaving; // it knows that we leave
     bool gone;         // its process has ended
     bool has_lifeline;
     bool has_word; // which came over the lifeline, and is to be heeded
-    struct comm_sign word;
+    struct wire_sign word;
     int64_t silent_ns; // since its last sign, while we were awake
     int64_t left_ns;   // when it said that it leaves; 0: it has not
 };
@@ -51,6 +41,7 @@ struct comm {
     int rank, size;
     int64_t timeout_ns;
     char (*names)[COMM_NAME_BYTES]; // [size]
+    char (*hosts)[COMM_NAME_BYTES]; // [size] filled by comm_process_start
 
     pthread_mutex_t mutex; // guards names and what follows, up to the next blank line
     pthread_cond_t work, done;
@@ -66,8 +57,10 @@ struct comm {
     pthread_t thread;
 
     // The communication thread's own.
-    struct comm_peer *peers;  // [size]
-    struct comm_sign notice;  // of a loss: to who reports it, or from there to all
+    struct comm_peer *peers; // [size]
+    // A loss noticed: goes to the node that reports it, from there to all.
+    struct wire_sign notice;
+    uint8_t notice_bytes[WIRE_SIGN_BYTES];
     int64_t leave_ns;         // when to end, with a loss noticed; 0: none was
     int64_t broken_ns;        // when the transport was found broken; 0: it was not
     bool listening;           // to signs of life
@@ -85,8 +78,8 @@ void comm_wait_moved(struct comm *comm);
 // somebody is lost.
 STN_MUST_CHECK enum stn_status comm_wait_pause(struct comm *comm);
 
-// process.c: learns which nodes are processes of this machine, and ties lifelines. Every node does
-// it.
+// process.c: nodes say hello. A node of another protocol is refused; then each learns which nodes
+// are processes of its machine, and lifelines are tied. Every node does it.
 STN_MUST_CHECK enum stn_status comm_process_start(struct comm *comm);
 void comm_process_stop(struct comm *comm);
 // Sleeps; the end of a process, or a word over a lifeline, ends the sleep, and raises the alarm.
@@ -99,11 +92,14 @@ bool comm_process_is_gone(struct comm *comm, int rank);
 STN_MUST_CHECK enum stn_status comm_lifeline_start(struct comm *comm, bool same_machine,
                                                    bool local);
 // False: there is no lifeline to that node.
-bool comm_lifeline_say(struct comm *comm, int peer, const struct comm_sign *sign);
+bool comm_lifeline_say(struct comm *comm, int peer, const uint8_t sign[WIRE_SIGN_BYTES]);
 // Takes the word that has come. False: the lifeline has ended.
 bool comm_lifeline_hear(struct comm *comm, int peer);
 
 // liveness.c, on the communication thread.
+// False: these bytes are no sign of a node of this cluster.
+bool comm_sign_read(const struct comm *comm, const uint8_t bytes[WIRE_SIGN_BYTES],
+                    struct wire_sign *out);
 // Begins to listen to the others. Every node does it.
 STN_MUST_CHECK enum stn_status comm_liveness_start(struct comm *comm);
 // Sends and takes signs of life where due; ERR_NODE_LOST once somebody is lost.
@@ -115,10 +111,21 @@ STN_MUST_CHECK enum stn_status comm_liveness_expect(struct comm *comm, int peer,
 // Tells everyone that this node leaves, and waits until all do.
 STN_MUST_CHECK enum stn_status comm_liveness_leave(struct comm *comm);
 
-// collective.c, for use inside a job.
+// Node 0's hello and that of another node: refused, with both protocol numbers, if one cannot read
+// the messages of the other.
+STN_MUST_CHECK enum stn_status comm_hello_compare(const struct wire_hello *first,
+                                                  const struct wire_hello *other, int rank);
+
+// collective.c and message.c, for use inside a job.
 STN_MUST_CHECK enum stn_status comm_collective_broadcast(struct comm *comm, enum comm_kind kind,
                                                          int root, void *data, size_t bytes);
 STN_MUST_CHECK enum stn_status comm_collective_all_gather(struct comm *comm, enum comm_kind kind,
                                                           const void *own, size_t bytes, void *all);
+STN_MUST_CHECK enum stn_status comm_collective_broadcast_message(struct comm *comm, int root,
+                                                                 enum wire_message message,
+                                                                 void *value);
+STN_MUST_CHECK enum stn_status comm_collective_all_gather_message(struct comm *comm,
+                                                                  enum wire_message message,
+                                                                  const void *own, void *all);
 
 #endif

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which nodes are processes of this machine, and whether they have ended: the kernel knows at once.
-// Where it cannot tell (other machines, other containers, old kernels) lifelines do, or silence has
-// to.
+// What nodes say of themselves before anything else: the protocol that they speak, and which
+// process of which machine they are. And whether processes of this machine have ended: the kernel
+// knows at once. Where it cannot tell (other machines, other containers, old kernels) lifelines do,
+// or silence has to.
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,16 +13,14 @@
 #include <unistd.h>
 
 #include "comm/node.h"
+#include "stannis/stannis.h"
 
-struct identity {
-    char boot[40];      // of the running kernel
-    uint64_t pid_space; // namespace in which pid counts
-    int64_t pid;
-};
-
-static void identify(struct identity *self)
+static void identify(struct wire_hello *self)
 {
-    memset(self, 0, sizeof(*self));
+    *self = (struct wire_hello){.protocol = WIRE_PROTOCOL, .layouts = wire_hash()};
+    snprintf(self->version, sizeof(self->version), "%s", STN_VERSION);
+    snprintf(self->host, sizeof(self->host), "node");
+    gethostname(self->host, sizeof(self->host) - 1);
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
     if (file) {
         if (!fgets(self->boot, sizeof(self->boot), file)) {
@@ -33,19 +33,53 @@ static void identify(struct identity *self)
     self->pid = getpid();
 }
 
-static bool is_same_machine(const struct identity *self, const struct identity *other)
+enum stn_status comm_hello_compare(const struct wire_hello *first, const struct wire_hello *other,
+                                   int rank)
 {
-    return self->boot[0] && memcmp(self->boot, other->boot, sizeof(self->boot)) == 0;
+    if (other->protocol != first->protocol) {
+        return stn_fail(STN_ERR_INVALID,
+                        "node %d on %s speaks protocol %d (Stannis %s), node 0 on %s protocol %d "
+                        "(Stannis %s); install the same Stannis on all",
+                        rank, other->host, other->protocol, other->version, first->host,
+                        first->protocol, first->version);
+    }
+    if (other->layouts != first->layouts) {
+        return stn_fail(STN_ERR_INVALID,
+                        "node %d on %s speaks another protocol %d (%016" PRIx64
+                        ") than node 0 on %s (%016" PRIx64 "); install the same Stannis on all",
+                        rank, other->host, other->protocol, other->layouts, first->host,
+                        first->layouts);
+    }
+    return STN_OK;
 }
 
-static bool is_neighbour(const struct identity *self, const struct identity *other)
+// All nodes come to the same result; the line is node 0's to write.
+static enum stn_status compare_all(struct comm *comm, const struct wire_hello *all)
+{
+    for (int i = 1; i < comm->size; i++) {
+        bool same = all[i].protocol == all[0].protocol && all[i].layouts == all[0].layouts;
+        if (!same) {
+            return comm->rank == 0 ? comm_hello_compare(&all[0], &all[i], i) : STN_ERR_INVALID;
+        }
+    }
+    return STN_OK;
+}
+
+// ---- machines ----------------------------------------------------------------------------------
+
+static bool is_same_machine(const struct wire_hello *self, const struct wire_hello *other)
+{
+    return self->boot[0] && strcmp(self->boot, other->boot) == 0;
+}
+
+static bool is_neighbour(const struct wire_hello *self, const struct wire_hello *other)
 {
     return is_same_machine(self, other) && self->pid_space && self->pid_space == other->pid_space &&
            self->pid != other->pid;
 }
 
 // A transport that can tell who is gone needs no lifelines.
-static enum stn_status tie_lifelines(struct comm *comm, const struct identity *all)
+static enum stn_status tie_lifelines(struct comm *comm, const struct wire_hello *all)
 {
     bool local = true;
     for (int i = 1; i < comm->size; i++) {
@@ -57,14 +91,17 @@ static enum stn_status tie_lifelines(struct comm *comm, const struct identity *a
 
 enum stn_status comm_process_start(struct comm *comm)
 {
-    struct identity self, *all = calloc((size_t)comm->size, sizeof(*all));
+    struct wire_hello self, *all = calloc((size_t)comm->size, sizeof(*all));
     if (!all) {
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for a cluster of %d nodes", comm->size);
     }
     identify(&self);
-    enum stn_status status =
-        comm_collective_all_gather(comm, COMM_CONTROL, &self, sizeof(self), all);
+    enum stn_status status = comm_collective_all_gather_message(comm, WIRE_HELLO, &self, all);
+    if (status == STN_OK) {
+        status = compare_all(comm, all);
+    }
     for (int i = 0; status == STN_OK && i < comm->size; i++) {
+        memcpy(comm->hosts[i], all[i].host, sizeof(comm->hosts[i]));
         if (is_neighbour(&self, &all[i])) {
             comm->processes[i].fd = (int)syscall(SYS_pidfd_open, (pid_t)all[i].pid, 0);
         }

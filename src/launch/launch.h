@@ -10,6 +10,11 @@
 #include "cluster/cluster.h"
 #include "stannis/status.h"
 
+// What `stannis --version --protocol` prints below the version: "protocol 1 0123456789abcdef", by
+// which two programs know whether they understand each other (wire/wire.h).
+enum { LAUNCH_PROTOCOL_BYTES = 40 };
+void launch_protocol(char text[LAUNCH_PROTOCOL_BYTES]);
+
 // "COLUMNSxROWS" of the launcher's terminal, for nodes, whose own stderr is a pipe.
 #define LAUNCH_TERMINAL_VARIABLE "STANNIS_TERMINAL"
 
@@ -22,10 +27,9 @@ struct launch_config {
 
 // The mpirun line, quoted for a shell, to be freed.
 STN_MUST_CHECK enum stn_status launch_line(const struct launch_config *config, char **out);
-// Checks that every host answers and has the same version, makes the emulated shares, runs. The
-// exit code of the nodes goes to *exit_code.
-// A first SIGINT, SIGTERM or SIGHUP reaches nodes as SIGUSR1: they should stop as after Ctrl-C. A
-// second one ends them.
+// Checks that every host answers and that its program speaks the same protocol, makes the emulated
+// shares, runs. The exit code of the nodes goes to *exit_code. A first SIGINT, SIGTERM or SIGHUP
+// reaches nodes as SIGUSR1: they should stop as after Ctrl-C. A second one ends them.
 STN_MUST_CHECK enum stn_status launch_run(const struct launch_config *config, int *exit_code);
 // In a node, first thing in main: whatever becomes of mpirun, the node ends with it, and the
 // launcher learns of the node's end. Does nothing in a process that launch_run did not start.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// On each other host `PROGRAM --version && command -v orted`: mpirun starts its daemon of that name
-// there.
+// On each other host `PROGRAM --version --protocol && command -v orted`: mpirun starts its daemon
+// of that name there.
 #include "launch/probe.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
@@ -18,9 +19,10 @@
 #include "launch/child.h"
 #include "launch/line.h"
 #include "stannis/stannis.h"
+#include "wire/wire.h"
 
 enum { BATCH_MAX = 64, SSH_FAILED = 255, NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
-static const char version[] = "stannis " STN_VERSION;
+static const char version[] = "stannis " STN_VERSION, protocol_word[] = "protocol ";
 
 struct probe {
     const struct cluster_node *node;
@@ -129,13 +131,15 @@ static const char *find_line(char *text, const char *word)
 static enum stn_status judge_failure(struct probe *probe, const char *program)
 {
     const char *name = probe->node->name, *host = probe->node->host;
-    bool has_version = strstr(probe->text, version) != NULL;
+    char protocol[LAUNCH_PROTOCOL_BYTES];
+    launch_protocol(protocol);
+    bool has_program = strstr(probe->text, protocol) != NULL;
     const char *last = find_line(probe->text, "");
     last = last ? last : "it said nothing";
     if (probe->exit_code == SSH_FAILED) {
         return stn_fail(STN_ERR_NODE_LOST, "node %s: cannot reach host %s: %s", name, host, last);
     }
-    if (has_version) {
+    if (has_program) {
         return stn_fail(STN_ERR_NOT_FOUND,
                         "node %s: host %s has no orted; install Open MPI there (openmpi-bin)", name,
                         host);
@@ -148,6 +152,34 @@ static enum stn_status judge_failure(struct probe *probe, const char *program)
                     name, program, host, probe->exit_code, last);
 }
 
+void launch_protocol(char text[LAUNCH_PROTOCOL_BYTES])
+{
+    snprintf(text, LAUNCH_PROTOCOL_BYTES, "%s%d %016" PRIx64, protocol_word, WIRE_PROTOCOL,
+             wire_hash());
+}
+
+// Programs understand each other if they speak the same protocol, whatever their versions.
+static enum stn_status judge_protocol(struct probe *probe, const char *program)
+{
+    const char *name = probe->node->name, *host = probe->node->host;
+    char ours[LAUNCH_PROTOCOL_BYTES], text[sizeof(probe->text)];
+    launch_protocol(ours);
+    memcpy(text, probe->text, sizeof(text));
+    const char *theirs = find_line(text, protocol_word);
+    const char *their_version = find_line(probe->text, "stannis ");
+    if (!their_version) {
+        return stn_fail(STN_ERR_INVALID, "node %s: %s on host %s does not tell its version", name,
+                        program, host);
+    }
+    if (!theirs || strcmp(theirs, ours) != 0) {
+        return stn_fail(STN_ERR_INVALID,
+                        "node %s: host %s has %s of %s, but this is %s of %s; install the same "
+                        "Stannis there",
+                        name, host, their_version, theirs ? theirs : "no protocol", version, ours);
+    }
+    return STN_OK;
+}
+
 static enum stn_status judge(struct probe *probe, const char *program, double timeout_seconds)
 {
     const char *name = probe->node->name, *host = probe->node->host;
@@ -158,16 +190,7 @@ static enum stn_status judge(struct probe *probe, const char *program, double ti
     if (probe->exit_code != 0) {
         return judge_failure(probe, program);
     }
-    const char *theirs = find_line(probe->text, "stannis ");
-    if (!theirs) {
-        return stn_fail(STN_ERR_INVALID, "node %s: %s on host %s does not tell its version", name,
-                        program, host);
-    }
-    if (strcmp(theirs, version) != 0) {
-        return stn_fail(STN_ERR_INVALID, "node %s: host %s has %s, but this is %s", name, host,
-                        theirs, version);
-    }
-    return STN_OK;
+    return judge_protocol(probe, program);
 }
 
 // ---- all of them -------------------------------------------------------------------------------
@@ -232,7 +255,7 @@ enum stn_status launch_probe(const struct launch_config *config)
     }
     char *quoted = launch_words_join((char *[]){program, NULL});
     char *command = NULL;
-    if (!quoted || asprintf(&command, "%s --version && command -v orted", quoted) < 0) {
+    if (!quoted || asprintf(&command, "%s --version --protocol && command -v orted", quoted) < 0) {
         free(quoted);
         return stn_fail(STN_ERR_NO_MEMORY, "no memory to check the hosts");
     }

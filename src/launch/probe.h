@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the hosts of a cluster answer and have this program in this version. For this folder.
+// Whether the hosts of a cluster answer, and have this program with the same protocol. For this
+// folder.
 #ifndef LAUNCH_PROBE_H
 #define LAUNCH_PROBE_H
 

@@ -17,6 +17,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "wire/wire.h"
+
 enum { EVENTS_AT_ONCE = 32, BACKLOG = 128, HEARD_SECONDS_MAX = 10 };
 
 static const uint32_t unknown_rank = UINT32_MAX;
@@ -88,21 +90,22 @@ static void let_in(const struct launch_witness *witness)
 // One thing that the node says, or its end.
 static void listen_to(struct launch_witness *witness, int fd, uint32_t rank)
 {
-    int32_t number;
-    ssize_t got = recv(fd, &number, sizeof(number), 0);
+    uint8_t bytes[WIRE_WITNESS_BYTES];
+    struct wire_witness said = {0};
+    ssize_t got = recv(fd, bytes, sizeof(bytes), 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
         return;
     }
-    if (got == (ssize_t)sizeof(number) && rank == unknown_rank) {
-        watch(witness, EPOLL_CTL_MOD, fd, (uint32_t)number);
-        send(fd, &number, sizeof(number), MSG_NOSIGNAL);
+    bool speaks = got == WIRE_WITNESS_BYTES && wire_decode(WIRE_WITNESS, bytes, &said);
+    if (speaks && rank == unknown_rank) {
+        watch(witness, EPOLL_CTL_MOD, fd, (uint32_t)said.number);
+        send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL);
         return;
     }
-    bool farewell = got == (ssize_t)sizeof(number);
-    if (farewell && number != 0 && witness->failed_rank < 0) {
+    if (speaks && said.number != 0 && witness->failed_rank < 0) {
         witness->failed_rank = (int)rank;
-        witness->code = number;
-    } else if (!farewell && rank != unknown_rank && witness->killed_rank < 0) {
+        witness->code = said.number;
+    } else if (!speaks && rank != unknown_rank && witness->killed_rank < 0) {
         witness->killed_rank = (int)rank;
     }
     close(fd);
@@ -136,9 +139,11 @@ static struct {
 static void say_farewell(int code, void *unused)
 {
     (void)unused;
-    int32_t number = code;
+    const struct wire_witness farewell = {.number = code};
+    uint8_t bytes[WIRE_WITNESS_BYTES];
+    wire_encode(WIRE_WITNESS, &farewell, bytes);
     if (getpid() == self.pid) {
-        send(self.fd, &number, sizeof(number), MSG_NOSIGNAL); // the launcher may have ended
+        send(self.fd, bytes, sizeof(bytes), MSG_NOSIGNAL); // the launcher may have ended
     }
 }
 
@@ -147,11 +152,13 @@ static bool introduce(int fd, const char *name, int rank)
     struct sockaddr_un address;
     socklen_t size = address_of(name, &address);
     struct timeval patience = {.tv_sec = HEARD_SECONDS_MAX};
-    int32_t number = rank;
+    const struct wire_witness own = {.number = rank};
+    uint8_t bytes[WIRE_WITNESS_BYTES];
+    wire_encode(WIRE_WITNESS, &own, bytes);
     return connect(fd, (struct sockaddr *)&address, size) == 0 &&
            setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0 &&
-           send(fd, &number, sizeof(number), MSG_NOSIGNAL) == (ssize_t)sizeof(number) &&
-           recv(fd, &number, sizeof(number), 0) == (ssize_t)sizeof(number);
+           send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL) == WIRE_WITNESS_BYTES &&
+           recv(fd, bytes, sizeof(bytes), 0) == WIRE_WITNESS_BYTES;
 }
 
 void launch_witness_attend(const char *name, int rank)

@@ -30,6 +30,8 @@ class HelpTest(program.ProgramTest):
 
     def test_version(self):
         self.assertRegex(self.succeed("--version").stdout, r"^stannis \d+\.\d+\.\d+\n$")
+        self.assertRegex(self.succeed("--version", "--protocol").stdout,
+                         r"^stannis \d+\.\d+\.\d+\nprotocol \d+ [0-9a-f]{16}\n$")
 
     def test_no_verb(self):
         self.fail_with_one_line(2, says="see stannis --help")

@@ -33,13 +33,14 @@ static void party_close(struct party *party)
     }
 }
 
-static struct sockaddr_in own_address(uint16_t port)
+static struct sockaddr_in own_address(int port)
 {
-    return (struct sockaddr_in){
-        .sin_family = AF_INET, .sin_port = port, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    return (struct sockaddr_in){.sin_family = AF_INET,
+                                .sin_port = htons((uint16_t)port),
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
 
-static int stranger_connect(uint16_t port)
+static int stranger_connect(int port)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_in address = own_address(port);
@@ -48,7 +49,7 @@ static int stranger_connect(uint16_t port)
 }
 
 // Until the guest has a line or gives up; the host may be NULL.
-static int visit(const struct comm_invitation *invitation, int rank, struct comm_host *host)
+static int visit(const struct wire_invitation *invitation, int rank, struct comm_host *host)
 {
     struct comm_guest guest;
     comm_guest_open(&guest, invitation, rank, true);
@@ -97,8 +98,8 @@ static void test_strangers_are_turned_away(void **state)
     struct party party;
     party_open(&party);
     int silent = stranger_connect(party.host.invitation.port);
-    struct comm_invitation guessed = party.host.invitation;
-    guessed.knock[COMM_SECRET_BYTES - 1] ^= 1;
+    struct wire_invitation guessed = party.host.invitation;
+    guessed.knock[WIRE_SECRET_BYTES - 1] ^= 1;
     assert_int_equal(visit(&guessed, 1, &party.host), -1);
     assert_int_equal(visit(&party.host.invitation, SIZE, &party.host), -1);
     assert_int_equal(visit(&party.host.invitation, 0, &party.host), -1);
@@ -145,11 +146,11 @@ static void test_guest_takes_no_stranger_for_the_host(void **state)
     assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
     assert_int_equal(listen(listener, 1), 0);
     assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &length), 0);
-    struct comm_invitation invitation = {.port = address.sin_port, .answer = {1}};
+    struct wire_invitation invitation = {.port = ntohs(address.sin_port), .answer = {1}};
     struct comm_guest guest;
     comm_guest_open(&guest, &invitation, 1, true);
     int echo = accept(listener, NULL, NULL);
-    char heard[COMM_SECRET_BYTES + sizeof(int32_t)];
+    char heard[WIRE_KNOCK_BYTES];
     struct pollfd wait = {.fd = echo, .events = POLLIN};
     while (poll(&wait, 1, 0) == 0) {
         assert_true(comm_guest_try(&guest));
@@ -173,9 +174,9 @@ static void test_one_address_of_several_is_enough(void **state)
     (void)state;
     struct party party;
     party_open(&party);
-    struct comm_invitation invitation = party.host.invitation;
-    invitation.addresses[0] = inet_addr("127.0.0.9"); // where the host does not listen
-    invitation.addresses[1] = inet_addr("127.0.0.1");
+    struct wire_invitation invitation = party.host.invitation;
+    invitation.addresses[0] = ntohl(inet_addr("127.0.0.9")); // where the host does not listen
+    invitation.addresses[1] = ntohl(inet_addr("127.0.0.1"));
     invitation.count = 2;
     struct comm_guest guest;
     comm_guest_open(&guest, &invitation, 2, false);
@@ -195,7 +196,7 @@ static void test_addresses_for_others_are_not_of_this_machine_alone(void **state
     comm_host_open(&party.host, false, SIZE, party.lines);
     assert_int_not_equal(party.host.invitation.port, 0);
     for (int i = 0; i < party.host.invitation.count; i++) {
-        assert_int_not_equal(ntohl(party.host.invitation.addresses[i]) >> 24, 127);
+        assert_int_not_equal(party.host.invitation.addresses[i] >> 24, 127);
     }
     party_close(&party);
 }

@@ -9,6 +9,7 @@ import time
 import unittest
 
 NODE = os.environ["MPI_NODE"]
+NODE_LATER = os.environ["MPI_NODE_LATER"]  # speaks a later protocol
 TIMEOUT = 100
 TIMEOUT_OF_NODES = 4
 NODES = 4
@@ -39,14 +40,16 @@ def apart_works():
 
 
 class MpiTest(unittest.TestCase):
-    def nodes(self, *arguments, transport=MEMORY, quiet=True, apart=None):
-        """Runs four nodes, that of rank `apart` with process ids of its own; none of their processes may be left."""
+    def nodes(self, *arguments, transport=MEMORY, quiet=True, apart=None, later=None):
+        """Runs four nodes, that of rank `apart` with process ids of its own, that of rank `later` of a later protocol;
+        none of their processes may be left."""
         marker = f"STANNIS_TEST={os.getpid()}.{self.id()}"
         name, _, value = marker.partition("=")
         env = os.environ | {name: value, "TIMEOUT_SECONDS": str(TIMEOUT_OF_NODES)}
         command = MPIRUN + (["-q"] if quiet else []) + transport
         for rank in range(NODES):
-            command += [":"] * (rank > 0) + ["-np", "1", *(APART if rank == apart else []), NODE, *arguments]
+            command += [":"] * (rank > 0) + ["-np", "1", *(APART if rank == apart else []),
+                        NODE_LATER if rank == later else NODE, *arguments]
         result = subprocess.run(command, env=env, capture_output=True, text=True, timeout=TIMEOUT)
         deadline = time.monotonic() + 10
         while processes(marker.encode()) and time.monotonic() < deadline:
@@ -58,6 +61,15 @@ class MpiTest(unittest.TestCase):
         for transport in MEMORY, NETWORK:
             result = self.nodes("check", transport=transport)
             self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+    def test_another_protocol_is_refused(self):
+        for later, found, first in (2, 1000, 1), (0, 1, 1000):
+            result = self.nodes("check", later=later)
+            self.assertEqual(result.returncode, 2)
+            lines = [text for text in result.stderr.splitlines() if text.startswith("stannis:")]
+            self.assertEqual(len(lines), 1, result.stderr)
+            self.assertRegex(lines[0], rf"node {later or 1} on \S+ speaks protocol {found} \(Stannis [0-9.]+\), "
+                             rf"node 0 on \S+ protocol {first} \(Stannis [0-9.]+\); install the same Stannis on all")
 
     def test_waiting_sleeps_and_who_computes_is_not_lost(self):
         result = self.nodes("wait", str(TIMEOUT_OF_NODES + 2))

@@ -357,10 +357,20 @@ static void hosts_that_will_not_do_are_named(void **state)
              "%s there\n",
              program, STN_VERSION);
     assert_host_refused("bare", "exit 127\n", 2, line);
-    assert_host_refused("old", "echo Welcome!; echo stannis 0.0.1\n", 2,
-                        "stannis: error: node 127.0.0.2.0: host 127.0.0.2 has stannis 0.0.1, but "
-                        "this is stannis " STN_VERSION "\n");
-    assert_host_refused("serial", "echo stannis " STN_VERSION "; exit 1\n", 2,
+    char protocol[LAUNCH_PROTOCOL_BYTES], body[2 * LAUNCH_PROTOCOL_BYTES];
+    launch_protocol(protocol);
+    snprintf(line, sizeof(line),
+             "stannis: error: node 127.0.0.2.0: host 127.0.0.2 has stannis 0.0.1 of no protocol, "
+             "but this is stannis %s of %s; install the same Stannis there\n",
+             STN_VERSION, protocol);
+    assert_host_refused("old", "echo Welcome!; echo stannis 0.0.1\n", 2, line);
+    snprintf(line, sizeof(line),
+             "stannis: error: node 127.0.0.2.0: host 127.0.0.2 has stannis 9.0.0 of protocol 7 "
+             "0123456789abcdef, but this is stannis %s of %s; install the same Stannis there\n",
+             STN_VERSION, protocol);
+    assert_host_refused("late", "echo stannis 9.0.0; echo protocol 7 0123456789abcdef\n", 2, line);
+    snprintf(body, sizeof(body), "echo %s; exit 1\n", protocol);
+    assert_host_refused("serial", body, 2,
                         "stannis: error: node 127.0.0.2.0: host 127.0.0.2 has no orted; install "
                         "Open MPI there (openmpi-bin)\n");
     assert_host_refused("slow", "exec sleep 1000\n", 1,
@@ -399,7 +409,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    static const char *const scripts[] = {"ssh", "down", "bare", "old", "serial", "slow", "none"};
+    static const char *const scripts[] = {"ssh",  "down",   "bare", "old",
+                                          "late", "serial", "slow", "none"};
     char path[PATH_MAX];
     for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
         snprintf(path, sizeof(path), "%s/%s", folder, scripts[i]);
@@ -410,8 +421,10 @@ static int tear_down(void **state)
 
 int main(int argc, char **argv)
 {
-    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
-        puts("stannis " STN_VERSION);
+    if (argc == 3 && strcmp(argv[1], "--version") == 0) {
+        char protocol[LAUNCH_PROTOCOL_BYTES];
+        launch_protocol(protocol);
+        printf("stannis %s\n%s\n", STN_VERSION, protocol);
         return 0;
     }
     if (argc > 2) {

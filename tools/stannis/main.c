@@ -106,6 +106,11 @@ static enum stn_status dispatch(int argc, char **argv)
     }
     if (strcmp(argv[1], "--version") == 0) {
         puts("stannis " STN_VERSION);
+        if (argc > 2 && strcmp(argv[2], "--protocol") == 0) {
+            char protocol[LAUNCH_PROTOCOL_BYTES];
+            launch_protocol(protocol);
+            puts(protocol);
+        }
         return STN_OK;
     }
     const struct verb *verb = find_verb(argv[1]);
