@@ -17,7 +17,6 @@ static const double trial_s = 0.75;
 struct probe {
     struct trainer *trainer;
     struct crew_feed feed; // of this node alone, a micro-batch a step
-    struct optim_sgd sgd;
 };
 
 // ---- steps -------------------------------------------------------------------------------------
@@ -51,7 +50,8 @@ static void update(struct probe *probe, int64_t count)
     struct trainer *t = probe->trainer;
     if (count > 0) {
         nn_net_merge_statistics(t->engine.net, (double)count, trainer_statistics_momentum);
-        engine_descend(&t->engine, &probe->sgd, 0.0, count, t->momentum);
+        engine_descend(&t->engine, t->optim, 0.0, count);
+        engine_flip(&t->engine, t->optim);
     }
 }
 
@@ -123,10 +123,7 @@ static enum stn_status probe_open(struct trainer *t, struct probe *out)
     struct crew_feed_config feed = trainer_feed_config(t, STN_SUBSET_TRAIN);
     feed.nodes = 0;
     feed.batch = t->meta.config.micro_batch;
-    *out = (struct probe){.trainer = t,
-                          .sgd = {.momentum = (float)t->meta.config.momentum,
-                                  .weight_decay = (float)t->meta.config.weight_decay,
-                                  .nesterov = t->meta.config.nesterov}};
+    *out = (struct probe){.trainer = t};
     enum stn_status status = crew_feed_open(&feed, &out->feed);
     if (!status) {
         crew_feed_seek(&out->feed, 0, 0, INT_MAX);
