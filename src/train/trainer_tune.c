@@ -141,8 +141,7 @@ static struct crew_node_profile *own_profile(struct trainer *t)
 static enum stn_status gather_profiles(struct trainer *t)
 {
     const struct crew_node_profile own = *own_profile(t);
-    enum stn_status status =
-        comm_all_gather(t->nodes.comm, COMM_CONTROL, &own, sizeof(own), t->profile.about);
+    enum stn_status status = crew_profile_gather(&t->nodes, &own, &t->profile);
     if (!status) {
         crew_profile_use_measured(&t->profile);
     }
@@ -189,14 +188,15 @@ static enum stn_status measure(struct trainer *t, const struct tune_config *conf
         status = tune_plan_split(&subject, profile, &batch, &splits);
         status = crew_agree(&t->nodes, status);
     }
-    double step_s = 0.0;
+    struct wire_trial_step step = {0};
     if (!status) {
-        step_s = tune_plan_trial(profile, splits.values, trial_s, splits.values);
+        step.seconds = tune_plan_trial(profile, splits.values, trial_s, splits.values);
         // how many steps follow from it: to the bit the same for all
-        status = comm_broadcast(t->nodes.comm, COMM_CONTROL, 0, &step_s, sizeof(step_s));
+        status = comm_broadcast_message(t->nodes.comm, 0, WIRE_TRIAL_STEP, &step);
     }
     if (!status) {
-        status = tune_reduction(config, splits.values, step_s, own, &profile->cluster.reduction);
+        status =
+            tune_reduction(config, splits.values, step.seconds, own, &profile->cluster.reduction);
     }
     crew_splits_fini(&splits);
     return status ? status : gather_profiles(t);
