@@ -211,8 +211,9 @@ static double work_between_meetings(const struct nn_net *net)
         if (node->kind == NN_CONV) {
             const struct kernel_conv *conv = &node->op.conv;
             struct kernel_shape x = nn_shape(g, node->x[0]), y = nn_shape(g, node->y);
-            macs += (double)y.n * y.c * y.h * y.w * (x.c / conv->groups) * conv->window.size[0] *
-                    conv->window.size[1];
+            int depth = x.c / conv->groups;
+            macs +=
+                (double)y.n * y.c * y.h * y.w * depth * conv->window.size[0] * conv->window.size[1];
         }
     }
     return meetings > 0 ? macs / meetings / net->lanes : INFINITY;
