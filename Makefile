@@ -13,9 +13,8 @@ all: build/release/build.ninja  ## the release program, at build/stannis
 build/%/build.ninja: CMakePresets.json
 	cmake --preset $*
 
-test:  ## all tests: release build, without oneDNN, ASan+UBSan, TSan, then lint (installs what is missing)
-	@scripts/setup.sh build lint
-	@scripts/test.sh release plain asan tsan lint
+test: setup  ## all tests: release build, then ASan+UBSan, then TSan (installs what is missing)
+	@scripts/test.sh release plain asan tsan
 
 demo: setup all  ## four emulated nodes train on real images, one is disturbed; about two minutes
 	@scripts/demo.sh
@@ -30,9 +29,9 @@ asan: setup  ## the tests under AddressSanitizer and UBSan
 tsan: setup  ## the tests that start threads under ThreadSanitizer
 	@scripts/test.sh tsan
 
-lint:  ## clang-format, clang-tidy, cppcheck (files that passed before and have not changed are not looked at)
+lint:  ## clang-format, clang-tidy, cppcheck
 	@scripts/setup.sh build lint
-	@scripts/lint.py
+	@scripts/lint.sh
 
 format:  ## clang-format in place
 	@scripts/format.sh

@@ -1,53 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stochastic gradient descent with momentum, one pass over memory:
-//
-//     g = gradient_sum·scale [+ weight_decay·w]
-//     v = momentum·v + g
-//     w = w − lr·v, or with Nesterov w − lr·(g + momentum·v)
-#include "optim/optimizer.h"
+#include "optim/sgd.h"
 
 struct coefficients {
     float lr, scale, momentum, weight_decay;
 };
 
 static void update_plain(struct coefficients k, size_t count, const float *restrict gradient_sum,
-                         const float *restrict velocity, const float *restrict weight,
-                         float *restrict velocity_next, float *restrict weight_next)
+                         float *restrict velocity, float *restrict weight)
 {
     for (size_t i = 0; i < count; i++) {
         float g = gradient_sum[i] * k.scale + k.weight_decay * weight[i];
-        float v = k.momentum * velocity[i] + g;
-        velocity_next[i] = v;
-        weight_next[i] = weight[i] - k.lr * v;
+        velocity[i] = k.momentum * velocity[i] + g;
+        weight[i] -= k.lr * velocity[i];
     }
 }
 
 static void update_nesterov(struct coefficients k, size_t count, const float *restrict gradient_sum,
-                            const float *restrict velocity, const float *restrict weight,
-                            float *restrict velocity_next, float *restrict weight_next)
+                            float *restrict velocity, float *restrict weight)
 {
     for (size_t i = 0; i < count; i++) {
         float g = gradient_sum[i] * k.scale + k.weight_decay * weight[i];
-        float v = k.momentum * velocity[i] + g;
-        velocity_next[i] = v;
-        weight_next[i] = weight[i] - k.lr * (g + k.momentum * v);
+        velocity[i] = k.momentum * velocity[i] + g;
+        weight[i] -= k.lr * (g + k.momentum * velocity[i]);
     }
 }
 
-static void step(const struct optim_settings *settings, const struct optim_move *move,
-                 const struct optim_stretch *s)
+void optim_sgd_step(const struct optim_sgd *sgd, float lr, float scale, bool decay, size_t count,
+                    const float *restrict gradient_sum, float *restrict velocity,
+                    float *restrict weight)
 {
-    const struct coefficients k = {.lr = move->lr,
-                                   .scale = move->scale,
-                                   .momentum = settings->momentum,
-                                   .weight_decay = s->decay ? settings->weight_decay : 0.0f};
-    if (settings->nesterov) {
-        update_nesterov(k, s->count, s->gradient_sum, s->state[0], s->weight, s->state_next[0],
-                        s->weight_next);
+    const struct coefficients k = {lr, scale, sgd->momentum, decay ? sgd->weight_decay : 0.0f};
+    if (sgd->nesterov) {
+        update_nesterov(k, count, gradient_sum, velocity, weight);
     } else {
-        update_plain(k, s->count, s->gradient_sum, s->state[0], s->weight, s->state_next[0],
-                     s->weight_next);
+        update_plain(k, count, gradient_sum, velocity, weight);
     }
 }
-
-const struct optim_rule_ways optim_sgd = {.states = 1, .state_names = {"momentum"}, .step = step};

@@ -4,12 +4,15 @@
 // sanitizer.
 #include <dirent.h>
 #include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/random.h"
-#include "target.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { FILE_BYTES_MAX = 1 << 20, CUTS = 64, FLIPS = 300 };
 
