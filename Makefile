@@ -13,8 +13,9 @@ all: build/release/build.ninja  ## the release program, at build/stannis
 build/%/build.ninja: CMakePresets.json
 	cmake --preset $*
 
-test: setup  ## all tests: release build, then ASan+UBSan, then TSan (installs what is missing)
-	@scripts/test.sh release plain asan tsan
+test:  ## all tests: release build, without oneDNN, ASan+UBSan, TSan, then lint (installs what is missing)
+	@scripts/setup.sh build lint
+	@scripts/test.sh release plain asan tsan lint
 
 demo: setup all  ## four emulated nodes train on real images, one is disturbed; about two minutes
 	@scripts/demo.sh
@@ -29,9 +30,9 @@ asan: setup  ## the tests under AddressSanitizer and UBSan
 tsan: setup  ## the tests that start threads under ThreadSanitizer
 	@scripts/test.sh tsan
 
-lint:  ## clang-format, clang-tidy, cppcheck
+lint:  ## clang-format, clang-tidy, cppcheck (files that passed before and have not changed are not looked at)
 	@scripts/setup.sh build lint
-	@scripts/lint.sh
+	@scripts/lint.py
 
 format:  ## clang-format in place
 	@scripts/format.sh

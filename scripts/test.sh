@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # test.sh PRESET…: builds each preset, runs the tests that make sense in it, and ends with how long that took and
-# ctest's own line for each.
+# ctest's own line for each. The preset lint is not built: scripts/lint.py reads the sources.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=$(nproc)
@@ -42,9 +42,15 @@ run() {
         "$(grep 'tests passed' "$log" || echo 'no tests ran')")")
 }
 
+lint() {
+    local begin=$SECONDS verdict='nothing found'
+    scripts/lint.py || { verdict='FAILED'; failed=1; }
+    summary+=("$(printf '%-8s %3d s: %s' lint $((SECONDS - begin)) "$verdict")")
+}
+
 for preset in "$@"; do
     echo "=== $preset"
-    run "$preset"
+    if [ "$preset" = lint ]; then lint; else run "$preset"; fi
 done
 echo "=== summary, $SECONDS s in all"
 printf '%s\n' "${summary[@]}"

@@ -13,17 +13,17 @@
 #include "bench/peak.h"
 #include "engine/engine.h"
 #include "engine/memory.h"
-#include "optim/sgd.h"
+#include "optim/optimizer.h"
 #include "stannis/train.h"
 
 struct bench {
     struct engine engine;
+    struct optim *optim;
     int batch, micro_batch;
-    size_t image_floats, parameter_count;
+    size_t image_floats;
     float *images;   // [micro_batch][channels][size][size]
     int32_t *labels; // [micro_batch]
     uint64_t *keys;  // [micro_batch]
-    float *momentum; // [parameters]
     double *seconds; // [steps]
 };
 
@@ -66,13 +66,11 @@ static enum stn_status allocate(struct bench *b, const struct stn_model_shape *s
 {
     size_t rows = (size_t)b->micro_batch, size = (size_t)shape->image_size;
     b->image_floats = rows * (size_t)shape->channels * size * size;
-    b->parameter_count = nn_net_parameter_count(b->engine.net);
     b->images = base_pages_alloc(b->image_floats * sizeof(float));
-    b->momentum = base_pages_alloc(b->parameter_count * sizeof(float));
     b->labels = calloc(rows, sizeof(*b->labels));
     b->keys = calloc(rows, sizeof(*b->keys));
     b->seconds = calloc((size_t)steps, sizeof(*b->seconds));
-    if (!b->images || !b->momentum || !b->labels || !b->keys || !b->seconds) {
+    if (!b->images || !b->labels || !b->keys || !b->seconds) {
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for a micro-batch of %d", b->micro_batch);
     }
     return STN_OK;
@@ -108,14 +106,18 @@ static enum stn_status bench_open(struct bench *b, const struct stn_bench_config
     if (net.shape.image_size == 0) {
         net.shape.image_size = model->default_image_size;
     }
-    status = engine_open(config->backend, config->threads, ENGINE_MOMENTUM_BYTES, config->memory,
+    const struct optim_rule *rule = optim_rule_find("sgd");
+    const struct optim_settings settings = {.momentum = 0.9f, .weight_decay = 1e-4f};
+    status = engine_open(config->backend, config->threads, optim_rule_bytes(rule), config->memory,
                          &net, &b->engine);
+    if (!status) {
+        status = optim_create(rule, &settings, nn_net_parameter_count(b->engine.net), &b->optim);
+    }
     if (!status) {
         status = allocate(b, &net.shape, config->steps);
     }
     if (!status) {
         nn_net_init(b->engine.net, 1);
-        nn_net_weights_changed(b->engine.net);
         make_up_images(b, net.shape.classes);
     }
     return status;
@@ -126,8 +128,8 @@ static void bench_close(struct bench *b)
     free(b->seconds);
     free(b->keys);
     free(b->labels);
-    base_pages_free(b->momentum, b->parameter_count * sizeof(float));
     base_pages_free(b->images, b->image_floats * sizeof(float));
+    optim_destroy(b->optim);
     engine_close(&b->engine);
 }
 
@@ -149,7 +151,6 @@ static enum stn_status bench_some(struct bench *b, int left, int *count,
 
 static enum stn_status bench_step(struct bench *b)
 {
-    const struct optim_sgd sgd = {.momentum = 0.9f, .weight_decay = 1e-4f};
     struct nn_net *net = b->engine.net;
     struct kernel_loss_totals totals = {0};
     nn_net_begin_step(net);
@@ -160,7 +161,8 @@ static enum stn_status bench_step(struct bench *b)
         }
     }
     nn_net_merge_statistics(net, b->batch, 0.1);
-    engine_descend(&b->engine, &sgd, 1e-3, b->batch, b->momentum);
+    engine_descend(&b->engine, b->optim, 1e-3, b->batch);
+    engine_flip(&b->engine, b->optim);
     return STN_OK;
 }
 

@@ -4,6 +4,7 @@
 #include "bench/bench.h"
 #include "engine/engine.h"
 #include "engine/memory.h"
+#include "optim/optimizer.h"
 
 // With BatchNorm smaller ones are faster still, but their statistics are poorer.
 enum { SMALLEST = 4, SMALLEST_WITH_BATCHNORM = 16 };
@@ -35,7 +36,8 @@ static enum stn_status find_candidates(const struct stn_bench_config *config,
         if (batch > 0 && batch % g != 0) {
             continue;
         }
-        status = engine_memory_fits(kernel, &net, ENGINE_EXACT_BYTES + ENGINE_MOMENTUM_BYTES,
+        status = engine_memory_fits(kernel, &net,
+                                    ENGINE_EXACT_BYTES + optim_rule_bytes(optim_rule_find("sgd")),
                                     config->memory, &fits);
         if (!status && fits) {
             out->at[out->count++].micro_batch = g;

@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 
-#define MOMENTUM_PREFIX "optimizer.momentum."
+enum { NAME_MAX_BYTES = 512 };
 
 struct checkpoint {
     char *path;
@@ -39,39 +39,59 @@ static struct safetensors_tensor describe(const char *name, const struct nn_tens
     return s;
 }
 
-// Weights and statistics in the net's order, then the momentum of each parameter. NULL when memory
-// is out.
-static struct safetensors_tensor *list_tensors(struct nn_net *net, const float *momentum,
-                                               struct base_arena *arena, int *count)
+// What goes before a tensor's name in that of one of the optimizer's states.
+static void state_prefix(const struct optim *optim, int state, char out[static NAME_MAX_BYTES])
 {
-    int total = nn_net_tensor_count(net), n = 0;
-    struct safetensors_tensor *list = base_arena_alloc(arena, 2 * (size_t)total * sizeof(*list));
-    for (int i = 0; list && i < total; i++) {
-        const struct nn_tensor *t = nn_net_tensor(net, i);
-        list[n++] = describe(t->name, t, tensor_values(net, t));
-    }
-    for (int i = 0; list && i < total; i++) {
+    snprintf(out, NAME_MAX_BYTES, "optimizer.%s.", optim_rule(optim)->does->state_names[state]);
+}
+
+// One state of every parameter. False: memory is out.
+static bool list_state(struct nn_net *net, struct optim *optim, int state, struct base_arena *arena,
+                       struct safetensors_tensor *list, int *count)
+{
+    char prefix[NAME_MAX_BYTES];
+    state_prefix(optim, state, prefix);
+    for (int i = 0; i < nn_net_tensor_count(net); i++) {
         const struct nn_tensor *t = nn_net_tensor(net, i);
         if (t->kind != NN_PARAMETER) {
             continue;
         }
-        const char *name = base_arena_printf(arena, MOMENTUM_PREFIX "%s", t->name);
+        const char *name = base_arena_printf(arena, "%s%s", prefix, t->name);
         if (!name) {
-            return NULL;
+            return false;
         }
-        list[n++] = describe(name, t, momentum + t->offset);
+        list[(*count)++] = describe(name, t, optim_state(optim, state) + t->offset);
+    }
+    return true;
+}
+
+// Weights and statistics in the net's order, then the optimizer's states, each of all parameters.
+// NULL when memory is out.
+static struct safetensors_tensor *list_tensors(struct nn_net *net, struct optim *optim,
+                                               struct base_arena *arena, int *count)
+{
+    int total = nn_net_tensor_count(net), states = optim_rule(optim)->does->states, n = 0;
+    struct safetensors_tensor *list =
+        base_arena_alloc(arena, (size_t)(1 + states) * (size_t)total * sizeof(*list));
+    for (int i = 0; list && i < total; i++) {
+        const struct nn_tensor *t = nn_net_tensor(net, i);
+        list[n++] = describe(t->name, t, tensor_values(net, t));
+    }
+    bool ok = list != NULL;
+    for (int state = 0; ok && state < states; state++) {
+        ok = list_state(net, optim, state, arena, list, &n);
     }
     *count = n;
-    return list;
+    return ok ? list : NULL;
 }
 
 enum stn_status checkpoint_save(const char *path, const struct checkpoint_meta *meta,
-                                struct nn_net *net, const float *momentum)
+                                struct nn_net *net, struct optim *optim)
 {
     struct base_arena arena = {0};
     int pair_count = 0, tensor_count = 0;
     struct safetensors_pair *pairs = checkpoint_meta_encode(meta, &arena, &pair_count);
-    struct safetensors_tensor *tensors = list_tensors(net, momentum, &arena, &tensor_count);
+    struct safetensors_tensor *tensors = list_tensors(net, optim, &arena, &tensor_count);
     enum stn_status status =
         pairs && tensors ? safetensors_write(path, pairs, pair_count, tensors, tensor_count)
                          : stn_fail(STN_ERR_NO_MEMORY, "cannot write %s: out of memory", path);
@@ -201,7 +221,7 @@ static bool fits(const struct safetensors_tensor *stored, const struct nn_tensor
 static enum stn_status load_tensor(const struct checkpoint *c, const char *prefix,
                                    const struct nn_tensor *t, float *out)
 {
-    char name[512];
+    char name[2 * NAME_MAX_BYTES];
     snprintf(name, sizeof(name), "%s%s", prefix, t->name);
     const struct safetensors_tensor *stored = safetensors_find(c->file, name);
     if (!stored) {
@@ -234,15 +254,18 @@ static enum stn_status check_net(const struct checkpoint *c, const struct nn_net
 }
 
 enum stn_status checkpoint_load(const struct checkpoint *checkpoint, struct nn_net *net,
-                                float *momentum)
+                                struct optim *optim)
 {
     enum stn_status status = check_net(checkpoint, net);
+    int states = optim ? optim_rule(optim)->does->states : 0;
     for (int i = 0; !status && i < nn_net_tensor_count(net); i++) {
         const struct nn_tensor *t = nn_net_tensor(net, i);
         float *values = t->kind == NN_PARAMETER ? nn_net_parameters(net) : nn_net_buffers(net);
         status = load_tensor(checkpoint, "", t, values + t->offset);
-        if (!status && momentum && t->kind == NN_PARAMETER) {
-            status = load_tensor(checkpoint, MOMENTUM_PREFIX, t, momentum + t->offset);
+        for (int s = 0; s < states && t->kind == NN_PARAMETER && !status; s++) {
+            char prefix[NAME_MAX_BYTES];
+            state_prefix(optim, s, prefix);
+            status = load_tensor(checkpoint, prefix, t, optim_state(optim, s) + t->offset);
         }
     }
     if (!status) {

@@ -2,7 +2,7 @@
 // A training at rest: a safetensors file that holds
 //
 //     NAME                        weights and running statistics, under their nn_tensor names
-//     optimizer.momentum.NAME     the optimizer's state
+//     optimizer.STATE.NAME        the optimizer's state arrays: with sgd optimizer.momentum.NAME
 //     __metadata__                "stannis.…": the format version, what was trained on what, every
 //                                 setting that matters for going on, and how far it came;
 //                                 numbers as texts, reals as hex floats (exact)
@@ -17,6 +17,7 @@
 #include "checkpoint/safetensors.h"
 #include "kernel/kernel.h"
 #include "nn/net.h"
+#include "optim/optimizer.h"
 #include "stannis/train.h"
 
 // How far a training came. Always between two steps.
@@ -41,7 +42,7 @@ struct checkpoint_meta {
 };
 
 STN_MUST_CHECK enum stn_status checkpoint_save(const char *path, const struct checkpoint_meta *meta,
-                                               struct nn_net *net, const float *momentum);
+                                               struct nn_net *net, struct optim *optim);
 
 struct checkpoint;
 
@@ -50,9 +51,9 @@ STN_MUST_CHECK enum stn_status checkpoint_open(const char *path, struct checkpoi
 void checkpoint_close(struct checkpoint *checkpoint);
 const struct checkpoint_meta *checkpoint_meta(const struct checkpoint *checkpoint);
 const char *const *checkpoint_class_names(const struct checkpoint *checkpoint);
-// Into a net of the same model and shape. `momentum` may be NULL: not wanted.
+// Into a net of the same model and shape. `optim` may be NULL: not wanted.
 STN_MUST_CHECK enum stn_status checkpoint_load(const struct checkpoint *checkpoint,
-                                               struct nn_net *net, float *momentum);
+                                               struct nn_net *net, struct optim *optim);
 
 // Completes a user's settings with the checkpoint's: what still has its default is taken over; what
 // defines the training (network, batch, seed, …) must not differ; the rest is the user's to change.

@@ -68,7 +68,7 @@ bool comm_escape_call(int (*call)(void *), void *context, int *result)
 typedef void end_function(int code, char *format, ...);
 
 // Open MPI's declaration of it, as far as callers can tell.
-__attribute__((visibility("default"), noreturn)) end_function ompi_rte_abort;
+end_function ompi_rte_abort __attribute__((visibility("default"), noreturn));
 
 void ompi_rte_abort(int code, char *format, ...)
 {

@@ -100,7 +100,7 @@ static enum stn_status fail_key(struct conf *conf, const char *text, const struc
     const char *names[CONF_KEYS_MAX + 1] = {NULL};
     char list[320] = "";
     size_t used = 0;
-    for (int i = 0; keys[i].name && i < CONF_KEYS_MAX && used < sizeof(list); i++) {
+    for (int i = 0; i < CONF_KEYS_MAX && keys[i].name && used < sizeof(list); i++) {
         names[i] = keys[i].name;
         used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "", names[i]);
     }

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crew/identity.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/random.h"
 #include "crew/trade.h"
-#include "stannis/stannis.h"
 
 static uint64_t mix_text(uint64_t hash, const char *text)
 {
@@ -50,10 +48,9 @@ static enum stn_status settings_of(const struct checkpoint_meta *meta, uint64_t 
 }
 
 enum stn_status crew_identity_of(const struct checkpoint_meta *meta, const struct nn_net *net,
-                                 int64_t public_samples, struct crew_identity *out)
+                                 int64_t public_samples, struct wire_identity *out)
 {
     memset(out, 0, sizeof(*out));
-    snprintf(out->version, sizeof(out->version), "%s", STN_VERSION);
     out->network = network_of(net);
     out->classes = mix_text(0, meta->class_list);
     out->samples = public_samples;

@@ -9,6 +9,6 @@
 // Of a training about to begin; fails only for want of memory.
 STN_MUST_CHECK enum stn_status crew_identity_of(const struct checkpoint_meta *meta,
                                                 const struct nn_net *net, int64_t public_samples,
-                                                struct crew_identity *out);
+                                                struct wire_identity *out);
 
 #endif

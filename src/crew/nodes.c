@@ -23,9 +23,9 @@ const struct cluster_node *crew_own(const struct crew *nodes)
     return &nodes->cluster.nodes[nodes->rank];
 }
 
-static size_t verdict_bytes(const struct crew *nodes)
+static size_t answer_bytes(const struct crew *nodes)
 {
-    return sizeof(*nodes->verdict) + (size_t)nodes->size * sizeof(nodes->verdict->split[0]);
+    return WIRE_VERDICT_BYTES + (size_t)nodes->size * WIRE_INT_BYTES;
 }
 
 // ---- agreeing ----------------------------------------------------------------------------------
@@ -37,13 +37,13 @@ static void settle_lines(struct crew *nodes, bool print)
     base_log_hold();
 }
 
-// `statuses` is everybody's. The lowest failing node's, whose line goes out.
-static enum stn_status first_failure(struct crew *nodes, const int32_t *statuses)
+// The status of the lowest failing node, whose line goes out. `all` is [size].
+static enum stn_status first_failure(struct crew *nodes, const struct wire_status *all)
 {
     for (int i = 0; i < nodes->size; i++) {
-        if (statuses[i] != STN_OK) {
+        if (all[i].status != STN_OK) {
             settle_lines(nodes, i == nodes->rank);
-            nodes->failed = (enum stn_status)statuses[i];
+            nodes->failed = (enum stn_status)all[i].status;
             return nodes->failed;
         }
     }
@@ -58,24 +58,23 @@ enum stn_status crew_agree(struct crew *nodes, enum stn_status own)
     if (nodes->size == 1 || own == STN_ERR_NODE_LOST) {
         return own;
     }
-    int32_t *statuses = calloc((size_t)nodes->size, sizeof(*statuses));
-    if (!statuses) {
+    struct wire_status *all = calloc((size_t)nodes->size, sizeof(*all));
+    if (!all) {
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", nodes->size);
     }
-    const int32_t mine = own;
-    enum stn_status status =
-        comm_all_gather(nodes->comm, COMM_CONTROL, &mine, sizeof(mine), statuses);
+    const struct wire_status mine = {.status = (int32_t)own};
+    enum stn_status status = comm_all_gather_message(nodes->comm, WIRE_STATUS, &mine, all);
     if (!status) {
-        status = first_failure(nodes, statuses);
+        status = first_failure(nodes, all);
     }
-    free(statuses);
+    free(all);
     return status;
 }
 
 // ---- names -------------------------------------------------------------------------------------
 
 // "server" for one node on it, "server.0", "server.1", … for several.
-static enum stn_status name_by_hosts(struct crew *nodes, const char (*hosts)[COMM_NAME_BYTES])
+static enum stn_status name_by_hosts(struct crew *nodes)
 {
     struct cluster *cluster = &nodes->cluster;
     cluster->count = nodes->size;
@@ -85,15 +84,15 @@ static enum stn_status name_by_hosts(struct crew *nodes, const char (*hosts)[COM
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", nodes->size);
     }
     for (int i = 0; i < nodes->size; i++) {
+        const char *host = comm_host(nodes->comm, i);
         int same = 0, before = 0;
         for (int j = 0; j < nodes->size; j++) {
-            bool equal = strcmp(hosts[i], hosts[j]) == 0;
+            bool equal = strcmp(host, comm_host(nodes->comm, j)) == 0;
             same += equal;
             before += equal && j < i;
         }
-        const char *name = same == 1
-                               ? base_arena_strdup(&cluster->arena, hosts[i])
-                               : base_arena_printf(&cluster->arena, "%s.%d", hosts[i], before);
+        const char *name = same == 1 ? base_arena_strdup(&cluster->arena, host)
+                                     : base_arena_printf(&cluster->arena, "%s.%d", host, before);
         if (!name) {
             return stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", nodes->size);
         }
@@ -118,21 +117,29 @@ static enum stn_status set_privates(struct cluster *cluster, const char *list)
 }
 
 // What node 0 makes of its settings and the host names.
-static enum stn_status settle_cluster(struct crew *nodes, const struct stn_train_config *config,
-                                      const char (*hosts)[COMM_NAME_BYTES])
+static enum stn_status settle_cluster(struct crew *nodes, const struct stn_train_config *config)
 {
     enum stn_status status;
     if (config->cluster) {
         status = cluster_parse_yaml(config->cluster, strlen(config->cluster), "--cluster",
                                     &nodes->cluster);
     } else {
-        status = name_by_hosts(nodes, hosts);
+        status = name_by_hosts(nodes);
     }
     if (!status && nodes->cluster.count != nodes->size) {
         status = stn_fail(STN_ERR_INVALID, "the cluster has %d nodes, but %d were started",
                           nodes->cluster.count, nodes->size);
     }
     return status ? status : set_privates(&nodes->cluster, config->private_dirs);
+}
+
+// How many bytes follow, as node 0 says.
+static enum stn_status spread_length(struct crew *nodes, uint64_t *bytes)
+{
+    struct wire_length length = {.bytes = *bytes};
+    enum stn_status status = comm_broadcast_message(nodes->comm, 0, WIRE_LENGTH, &length);
+    *bytes = length.bytes;
+    return status;
 }
 
 // Node 0's cluster becomes everybody's.
@@ -146,7 +153,7 @@ static enum stn_status spread_cluster(struct crew *nodes, enum stn_status settle
     uint64_t bytes = text ? strlen(text) : 0;
     status = crew_agree(nodes, status);
     if (!status) {
-        status = comm_broadcast(nodes->comm, COMM_CONTROL, 0, &bytes, sizeof(bytes));
+        status = spread_length(nodes, &bytes);
     }
     if (!status && !is_root(nodes)) {
         text = malloc(bytes + 1);
@@ -170,20 +177,15 @@ enum stn_status crew_open(struct comm *comm, const struct stn_train_config *conf
     if (out->size > 1) {
         base_log_hold();
     }
-    out->reports = calloc((size_t)out->size, sizeof(*out->reports));
-    out->verdict = calloc(1, verdict_bytes(out));
-    char own[COMM_NAME_BYTES] = "node";
-    gethostname(own, sizeof(own) - 1);
-    char(*hosts)[COMM_NAME_BYTES] = calloc((size_t)out->size, sizeof(*hosts));
-    if (!hosts || !out->reports || !out->verdict) {
-        free(hosts);
+    size_t size = (size_t)out->size;
+    out->reports = calloc(size, sizeof(*out->reports));
+    out->heard = calloc(size, sizeof(*out->heard));
+    out->verdict = calloc(1, sizeof(*out->verdict) + size * sizeof(out->verdict->split[0]));
+    out->answer = calloc(1, answer_bytes(out));
+    if (!out->reports || !out->heard || !out->verdict || !out->answer) {
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", out->size);
     }
-    enum stn_status status = comm_all_gather(comm, COMM_CONTROL, own, sizeof(own), hosts);
-    if (!status && is_root(out)) {
-        status = settle_cluster(out, config, (const char(*)[COMM_NAME_BYTES])hosts);
-    }
-    free(hosts);
+    enum stn_status status = is_root(out) ? settle_cluster(out, config) : STN_OK;
     if (out->size > 1 && status != STN_ERR_NODE_LOST) {
         status = spread_cluster(out, status);
     }
@@ -201,7 +203,9 @@ void crew_close(struct crew *nodes)
     for (int i = 0; i < nodes->file_count; i++) {
         close(nodes->files[i]);
     }
+    free(nodes->answer);
     free(nodes->verdict);
+    free(nodes->heard);
     free(nodes->reports);
     cluster_fini(&nodes->cluster);
     *nodes = (struct crew){0};
@@ -272,7 +276,7 @@ static enum stn_status send_file(struct crew *nodes, const char *path, char **lo
     enum stn_status status = is_root(nodes) ? load_file(path, &data, &bytes) : STN_OK;
     status = crew_agree(nodes, status);
     if (!status) {
-        status = comm_broadcast(nodes->comm, COMM_CONTROL, 0, &bytes, sizeof(bytes));
+        status = spread_length(nodes, &bytes);
     }
     if (!status && !data) {
         data = malloc(bytes + 1);
@@ -309,14 +313,10 @@ enum stn_status crew_share_file(struct crew *nodes, const char *path, char **loc
 
 // ---- being alike -------------------------------------------------------------------------------
 
-static enum stn_status complain(const struct crew *nodes, int rank,
-                                const struct crew_identity *root, const struct crew_identity *other)
+static enum stn_status compare(const struct crew *nodes, int rank, const struct wire_identity *root,
+                               const struct wire_identity *other)
 {
     const char *name = comm_name(nodes->comm, rank), *first = comm_name(nodes->comm, 0);
-    if (memcmp(other->version, root->version, sizeof(root->version)) != 0) {
-        return stn_fail(STN_ERR_INVALID, "node %s runs Stannis %.15s, %s runs %.15s", name,
-                        other->version, first, root->version);
-    }
     if (other->classes != root->classes) {
         return stn_fail(STN_ERR_INVALID, "node %s has other classes in its --data than %s", name,
                         first);
@@ -330,30 +330,106 @@ static enum stn_status complain(const struct crew *nodes, int rank,
                         "node %s has %lld public training samples in its --data, %s has %lld", name,
                         (long long)other->samples, first, (long long)root->samples);
     }
-    return stn_fail(STN_ERR_INVALID, "node %s was started with other settings than %s", name,
-                    first);
+    if (other->settings != root->settings) {
+        return stn_fail(STN_ERR_INVALID, "node %s was started with other settings than %s", name,
+                        first);
+    }
+    return STN_OK;
 }
 
-enum stn_status crew_compare(struct crew *nodes, const struct crew_identity *own)
+enum stn_status crew_compare(struct crew *nodes, const struct wire_identity *own)
 {
     if (nodes->size == 1) {
         return STN_OK;
     }
-    struct crew_identity *all = calloc((size_t)nodes->size, sizeof(*all));
+    struct wire_identity *all = calloc((size_t)nodes->size, sizeof(*all));
     enum stn_status status =
         all ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", nodes->size);
     status = crew_agree(nodes, status);
     if (!status) {
         assert(all); // everybody has its own
-        status = comm_gather(nodes->comm, COMM_CONTROL, 0, own, sizeof(*own), all);
+        status = comm_gather_message(nodes->comm, 0, WIRE_IDENTITY, own, all);
     }
     for (int i = 1; i < nodes->size && is_root(nodes) && !status; i++) {
-        if (memcmp(&all[i], &all[0], sizeof(all[0])) != 0) {
-            status = complain(nodes, i, &all[0], &all[i]);
-        }
+        status = compare(nodes, i, &all[0], &all[i]);
     }
     free(all);
     return crew_agree(nodes, status);
+}
+
+// ---- steps, as they travel ---------------------------------------------------------------------
+
+static struct wire_report report_out(const struct crew_node_report *report)
+{
+    const struct hypertune_report *vitals = &report->vitals;
+    return (struct wire_report){
+        .status = (int32_t)report->status,
+        .stop = report->stop,
+        .loss_sum = report->totals.loss_sum,
+        .correct = report->totals.correct,
+        .count = report->totals.count,
+        .micro_batches = report->micro_batches,
+        .step = vitals->step,
+        .judged = vitals->micro_batches,
+        .compute_s = vitals->compute_s,
+        .wait_s = vitals->wait_s,
+        .io_s = vitals->io_s,
+        .cpu_s = vitals->cpu_s,
+        .queue_s = vitals->queue_s,
+        .throttled_s = vitals->throttled_s,
+        .share_cpu_s = vitals->share_cpu_s,
+        .clock_s = vitals->clock_s,
+    };
+}
+
+static struct crew_node_report report_in(const struct wire_report *heard)
+{
+    return (struct crew_node_report){
+        .status = (enum stn_status)heard->status,
+        .stop = heard->stop,
+        .totals = {.loss_sum = heard->loss_sum, .correct = heard->correct, .count = heard->count},
+        .micro_batches = heard->micro_batches,
+        .vitals = {.step = heard->step,
+                   .micro_batches = heard->judged,
+                   .compute_s = heard->compute_s,
+                   .wait_s = heard->wait_s,
+                   .io_s = heard->io_s,
+                   .cpu_s = heard->cpu_s,
+                   .queue_s = heard->queue_s,
+                   .throttled_s = heard->throttled_s,
+                   .share_cpu_s = heard->share_cpu_s,
+                   .clock_s = heard->clock_s},
+    };
+}
+
+static struct wire_verdict verdict_out(const struct crew_verdict *verdict)
+{
+    return (struct wire_verdict){
+        .status = (int32_t)verdict->status,
+        .failed = verdict->failed,
+        .stop = verdict->stop,
+        .loss_sum = verdict->totals.loss_sum,
+        .correct = verdict->totals.correct,
+        .count = verdict->totals.count,
+        .moved = verdict->moved,
+        .end_epoch = verdict->end_epoch,
+        .batch = verdict->batch,
+        .lr = verdict->lr,
+    };
+}
+
+// All but the split.
+static void verdict_in(const struct wire_verdict *heard, struct crew_verdict *out)
+{
+    out->status = (enum stn_status)heard->status;
+    out->failed = heard->failed;
+    out->stop = heard->stop;
+    out->totals = (struct kernel_loss_totals){
+        .loss_sum = heard->loss_sum, .correct = heard->correct, .count = heard->count};
+    out->moved = heard->moved;
+    out->end_epoch = heard->end_epoch;
+    out->batch = heard->batch;
+    out->lr = heard->lr;
 }
 
 // ---- steps -------------------------------------------------------------------------------------
@@ -375,15 +451,51 @@ static void add_up(const struct crew_node_report *reports, int count, struct cre
     }
 }
 
-// On node 0.
-static void judge(struct crew *nodes, crew_decide *decide, void *context)
+// On node 0. `heard`: whether all reports could be read; that they could not is a failure of all.
+static void judge(struct crew *nodes, enum stn_status heard, crew_decide *decide, void *context)
 {
     struct crew_verdict *verdict = nodes->verdict;
     add_up(nodes->reports, nodes->size, verdict);
-    if (!verdict->status && decide) {
+    if (heard) {
+        verdict->status = heard;
+        verdict->failed = 0;
+    } else if (!verdict->status && decide) {
         verdict->status = decide(context, nodes->reports, verdict);
         verdict->failed = verdict->status ? 0 : -1;
     }
+}
+
+static enum stn_status gather_reports(struct crew *nodes, const struct crew_node_report *own)
+{
+    const struct wire_report said = report_out(own);
+    enum stn_status status = comm_gather_message(nodes->comm, 0, WIRE_REPORT, &said, nodes->heard);
+    for (int i = 0; i < nodes->size && is_root(nodes) && !status; i++) {
+        nodes->reports[i] = report_in(&nodes->heard[i]);
+    }
+    return status;
+}
+
+// Node 0's verdict becomes everybody's: one message, the split behind it.
+static enum stn_status spread_verdict(struct crew *nodes)
+{
+    struct crew_verdict *verdict = nodes->verdict;
+    if (is_root(nodes)) {
+        const struct wire_verdict said = verdict_out(verdict);
+        wire_encode(WIRE_VERDICT, &said, nodes->answer);
+        wire_put_ints(verdict->split, nodes->size, nodes->answer + WIRE_VERDICT_BYTES);
+    }
+    enum stn_status status =
+        comm_broadcast(nodes->comm, COMM_CONTROL, 0, nodes->answer, answer_bytes(nodes));
+    if (status || is_root(nodes)) {
+        return status;
+    }
+    struct wire_verdict heard;
+    if (!wire_decode(WIRE_VERDICT, nodes->answer, &heard)) {
+        return comm_fail_message(nodes->comm, 0, WIRE_VERDICT);
+    }
+    verdict_in(&heard, verdict);
+    wire_get_ints(nodes->answer + WIRE_VERDICT_BYTES, nodes->size, verdict->split);
+    return STN_OK;
 }
 
 enum stn_status crew_sum(struct crew *nodes, const struct crew_node_report *own,
@@ -395,15 +507,14 @@ enum stn_status crew_sum(struct crew *nodes, const struct crew_node_report *own,
         add_up(own, 1, verdict);
         return own->status;
     }
-    enum stn_status status =
-        comm_gather(nodes->comm, COMM_CONTROL, 0, own, sizeof(*own), nodes->reports);
-    if (status) {
+    enum stn_status status = gather_reports(nodes, own);
+    if (status && status != STN_ERR_CORRUPT) {
         return status;
     }
     if (is_root(nodes)) {
-        judge(nodes, decide, context);
+        judge(nodes, status, decide, context);
     }
-    status = comm_broadcast(nodes->comm, COMM_CONTROL, 0, verdict, verdict_bytes(nodes));
+    status = spread_verdict(nodes);
     if (status) {
         return status;
     }

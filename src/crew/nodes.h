@@ -50,7 +50,9 @@ struct crew {
     int rank, size;
     struct cluster cluster;           // names, limits and private folders, the same on every node
     struct crew_node_report *reports; // node 0: [size]
+    struct wire_report *heard;        // node 0: [size] the same as they came
     struct crew_verdict *verdict;
+    uint8_t *answer;                  // the verdict as it travels
     int files[CREW_SHARED_FILES_MAX]; // copies of node 0's
     int file_count;
     enum stn_status failed; // what the nodes agreed on: nothing is exchanged any more
@@ -71,17 +73,9 @@ STN_MUST_CHECK enum stn_status crew_agree(struct crew *nodes, enum stn_status ow
 // be freed, is a path that holds until crew_close; `path` NULL gives NULL.
 STN_MUST_CHECK enum stn_status crew_share_file(struct crew *nodes, const char *path, char **local);
 
-// What must be alike on all nodes. Zeroed before it is filled: it is compared as bytes.
-struct crew_identity {
-    char version[16];
-    uint64_t network;  // tensors: names and shapes
-    uint64_t classes;  // names, in order
-    uint64_t settings; // what defines the training
-    int64_t samples;   // of the public data
-};
-
-// Node 0's counts: refused by naming the first node that differs, and in what.
-STN_MUST_CHECK enum stn_status crew_compare(struct crew *nodes, const struct crew_identity *own);
+// What must be alike on all nodes. Node 0's counts: refused by naming the first node that differs,
+// and in what.
+STN_MUST_CHECK enum stn_status crew_compare(struct crew *nodes, const struct wire_identity *own);
 
 // Everybody's totals together; `stop` if anybody's. Fails on all nodes if one did. Node 0 calls
 // `decide` (may be NULL) in between, so decisions cost no message of their own. *out is valid until

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crew/profile.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 // Nodes of one kind may differ by what measuring does.
 static const double alike = 0.15;
@@ -31,6 +33,72 @@ void crew_profile_fini(struct crew_profile *profile)
     free(profile->nodes);
     *profile = (struct crew_profile){0};
 }
+
+// ---- telling -----------------------------------------------------------------------------------
+
+static struct wire_profile profile_out(const struct crew_node_profile *own)
+{
+    struct wire_profile said = {
+        .threads = own->threads,
+        .cpus = own->cpus,
+        .machine = own->machine,
+        .machine_cpus = own->machine_cpus,
+        .memory_needed = own->memory_needed,
+        .memory_limit = own->memory_limit,
+        .fixed_s = own->line.fixed_s,
+        .each_s = own->line.each_s,
+        .update_s = own->update_s,
+        .fixed_error_s = own->fixed_error_s,
+        .each_error_s = own->each_error_s,
+        .noise = own->noise,
+        .samples = own->samples,
+        .outliers = own->outliers,
+    };
+    memcpy(said.doubt, own->doubt, sizeof(said.doubt));
+    return said;
+}
+
+static struct crew_node_profile profile_in(const struct wire_profile *heard)
+{
+    struct crew_node_profile about = {
+        .threads = heard->threads,
+        .cpus = heard->cpus,
+        .machine = heard->machine,
+        .machine_cpus = heard->machine_cpus,
+        .memory_needed = heard->memory_needed,
+        .memory_limit = heard->memory_limit,
+        .line = {.fixed_s = heard->fixed_s, .each_s = heard->each_s},
+        .update_s = heard->update_s,
+        .fixed_error_s = heard->fixed_error_s,
+        .each_error_s = heard->each_error_s,
+        .noise = heard->noise,
+        .samples = heard->samples,
+        .outliers = heard->outliers,
+    };
+    memcpy(about.doubt, heard->doubt, sizeof(about.doubt));
+    return about;
+}
+
+enum stn_status crew_profile_gather(struct crew *nodes, const struct crew_node_profile *own,
+                                    struct crew_profile *profile)
+{
+    const struct wire_profile said = profile_out(own);
+    struct wire_profile *heard = calloc((size_t)nodes->size, sizeof(*heard));
+    enum stn_status status =
+        heard ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", nodes->size);
+    status = crew_agree(nodes, status);
+    if (!status) {
+        assert(heard); // all have theirs
+        status = comm_all_gather_message(nodes->comm, WIRE_PROFILE, &said, heard);
+    }
+    for (int i = 0; i < nodes->size && !status; i++) {
+        profile->about[i] = profile_in(&heard[i]);
+    }
+    free(heard);
+    return status;
+}
+
+// ---- using -------------------------------------------------------------------------------------
 
 void crew_profile_guess(struct crew_profile *profile)
 {

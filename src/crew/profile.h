@@ -8,13 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cluster/cluster.h"
+#include "crew/nodes.h"
 #include "plan/fit.h"
 #include "plan/node.h"
 
-enum { CREW_DOUBT_BYTES = 96 };
-
-// One node: what it says of itself, and what was measured of it. As it travels.
+// One node: what it says of itself, and what was measured of it.
 struct crew_node_profile {
     int32_t threads;
     double cpus;      // what it may use: a quota, else its threads
@@ -26,7 +24,7 @@ struct crew_node_profile {
     double update_s;       // the latter alone
     double fixed_error_s, each_error_s, noise;
     int32_t samples, outliers;
-    char doubt[CREW_DOUBT_BYTES]; // why the line may be wrong; "": it is sure
+    char doubt[WIRE_DOUBT_BYTES]; // why the line may be wrong; "": it is sure
 };
 
 struct crew_profile {
@@ -43,6 +41,11 @@ STN_MUST_CHECK enum stn_status crew_profile_create(const struct cluster *cluster
                                                    struct crew_profile *out);
 // A zeroed one may be finished too.
 void crew_profile_fini(struct crew_profile *profile);
+
+// Fills `about`: every node tells the others what is known of it.
+STN_MUST_CHECK enum stn_status crew_profile_gather(struct crew *nodes,
+                                                   const struct crew_node_profile *own,
+                                                   struct crew_profile *profile);
 
 // Lines from `about`'s CPUs: a node with twice as many is twice as fast.
 void crew_profile_guess(struct crew_profile *profile);

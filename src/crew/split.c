@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crew/split.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +128,33 @@ enum stn_status crew_splits_copy(const int split[], int nodes, struct crew_split
     if (!status) {
         memcpy(out->values, split, (size_t)nodes * sizeof(*split));
     }
+    return status;
+}
+
+enum stn_status crew_splits_spread(struct crew *nodes, struct crew_splits *splits, int *batch)
+{
+    size_t bytes = WIRE_BATCH_BYTES + (size_t)splits->nodes * WIRE_INT_BYTES;
+    uint8_t *message = calloc(1, bytes);
+    const struct wire_batch own = {.batch = *batch};
+    struct wire_batch heard;
+    enum stn_status status =
+        message ? STN_OK
+                : stn_fail(STN_ERR_NO_MEMORY, "no memory for a split over %d nodes", splits->nodes);
+    status = crew_agree(nodes, status);
+    if (!status) {
+        assert(message); // all have theirs
+        wire_encode(WIRE_BATCH, &own, message);
+        wire_put_ints(splits->values, splits->nodes, message + WIRE_BATCH_BYTES);
+        status = comm_broadcast(nodes->comm, COMM_CONTROL, 0, message, bytes);
+    }
+    if (!status && !wire_decode(WIRE_BATCH, message, &heard)) {
+        status = comm_fail_message(nodes->comm, 0, WIRE_BATCH);
+    }
+    if (!status) {
+        *batch = heard.batch;
+        wire_get_ints(message + WIRE_BATCH_BYTES, splits->nodes, splits->values);
+    }
+    free(message);
     return status;
 }
 

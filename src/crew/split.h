@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "crew/nodes.h"
 #include "plan/policy.h"
 #include "stannis/status.h"
 #include "stannis/train.h"
@@ -27,6 +28,9 @@ STN_MUST_CHECK enum stn_status crew_splits_copy(const int split[], int nodes,
                                                 struct crew_splits *out);
 // The first node that some split gives more than its cap, or −1.
 int crew_splits_over_cap(const struct crew_splits *splits, const struct plan_cluster *cluster);
+// Node 0's splits and batch become everybody's: unlike CPUs may round unlike.
+STN_MUST_CHECK enum stn_status crew_splits_spread(struct crew *nodes, struct crew_splits *splits,
+                                                  int *batch);
 void crew_splits_fini(struct crew_splits *splits);
 const int *crew_splits_at(const struct crew_splits *splits, int64_t step);
 // Micro-batches of a step, the sum of any of the splits.

@@ -16,12 +16,6 @@ enum { TAG_MARK = 3, TAG_AFTER = 4 };
 static const double seconds_least = 0.15;
 enum { REST_STEPS = 100 };
 
-// What node 0 says.
-struct answer {
-    int rest;    // nobody trades in so many steps to come
-    int after[]; // [nodes] micro-batches of this one
-};
-
 struct crew_trade {
     struct comm_job job; // first: a job is cast back
     struct comm *comm;
@@ -31,7 +25,9 @@ struct crew_trade {
     const struct crew_meter *meter;
     struct plan_trade_node own;
     int *planned; // [nodes]
-    struct answer *answer;
+    int *after;   // [nodes] micro-batches of this step, as node 0 answers
+    int rest_now; // from its answer: no node trades in so many steps to come
+    uint8_t *answer;
     size_t answer_bytes;
     // Node 0's.
     struct plan_trade_node *marks; // [nodes]
@@ -57,23 +53,62 @@ static bool is_short(const struct crew_trade *trade)
     return longest_s < seconds_least;
 }
 
+static enum stn_status receive_mark(struct comm *comm, int node, struct plan_trade_node *out)
+{
+    struct wire_mark mark;
+    enum stn_status status = comm_receive_message(comm, node, TAG_MARK, WIRE_MARK, &mark);
+    if (!status) {
+        *out = (struct plan_trade_node){
+            .planned = mark.planned, .kept = mark.kept, .done = mark.done, .seconds = mark.seconds};
+    }
+    return status;
+}
+
+static enum stn_status send_mark(struct comm *comm, const struct plan_trade_node *own)
+{
+    const struct wire_mark mark = {
+        .planned = own->planned, .kept = own->kept, .done = own->done, .seconds = own->seconds};
+    return comm_send_message(comm, 0, TAG_MARK, WIRE_MARK, &mark);
+}
+
+static void encode_answer(struct crew_trade *trade)
+{
+    const struct wire_trade said = {.rest = trade->rest_now};
+    wire_encode(WIRE_TRADE, &said, trade->answer);
+    wire_put_ints(trade->after, trade->nodes, trade->answer + WIRE_TRADE_BYTES);
+}
+
+static enum stn_status receive_answer(struct comm *comm, struct crew_trade *trade)
+{
+    struct wire_trade heard;
+    enum stn_status status = comm_receive(comm, 0, TAG_AFTER, trade->answer, trade->answer_bytes);
+    if (!status && !wire_decode(WIRE_TRADE, trade->answer, &heard)) {
+        status = comm_fail_message(comm, 0, WIRE_TRADE);
+    }
+    if (!status) {
+        trade->rest_now = heard.rest;
+        wire_get_ints(trade->answer + WIRE_TRADE_BYTES, trade->nodes, trade->after);
+    }
+    return status;
+}
+
 static enum stn_status decide(struct comm *comm, struct crew_trade *trade)
 {
-    struct answer *answer = trade->answer;
     enum stn_status status = STN_OK;
     trade->marks[0] = trade->own;
     for (int i = 1; i < trade->nodes && !status; i++) {
-        status = comm_receive(comm, i, TAG_MARK, &trade->marks[i], sizeof(trade->marks[i]));
+        status = receive_mark(comm, i, &trade->marks[i]);
     }
     for (int i = 0; i < trade->nodes && !status; i++) {
         trade->marks[i].most = trade->limits[i].cap;
     }
     if (!status) {
-        plan_trade(trade->marks, trade->nodes, trade->scratch, trade->heap, answer->after);
-        answer->rest = is_short(trade) ? REST_STEPS : 0;
+        plan_trade(trade->marks, trade->nodes, trade->scratch, trade->heap, trade->after);
+        trade->rest_now = is_short(trade) ? REST_STEPS : 0;
+        encode_answer(trade);
     }
     for (int i = 1; i < trade->nodes && !status; i++) {
-        status = comm_send(comm, i, TAG_AFTER, COMM_CONTROL, answer, trade->answer_bytes);
+        status = comm_send(comm, i, TAG_AFTER, COMM_CONTROL, trade->answer, trade->answer_bytes);
     }
     return status;
 }
@@ -84,9 +119,8 @@ static enum stn_status run(struct comm *comm, struct comm_job *job)
     if (trade->rank == 0) {
         return decide(comm, trade);
     }
-    enum stn_status status =
-        comm_send(comm, 0, TAG_MARK, COMM_CONTROL, &trade->own, sizeof(trade->own));
-    return status ? status : comm_receive(comm, 0, TAG_AFTER, trade->answer, trade->answer_bytes);
+    enum stn_status status = send_mark(comm, &trade->own);
+    return status ? status : receive_answer(comm, trade);
 }
 
 // ---- creation ----------------------------------------------------------------------------------
@@ -95,12 +129,14 @@ static bool arrays_alloc(struct crew_trade *trade)
 {
     size_t nodes = (size_t)trade->nodes, deciding = trade->rank == 0 ? nodes : 1;
     trade->planned = base_arena_alloc(&trade->arena, nodes * sizeof(*trade->planned));
-    trade->answer_bytes = sizeof(*trade->answer) + nodes * sizeof(trade->answer->after[0]);
+    trade->after = base_arena_alloc(&trade->arena, nodes * sizeof(*trade->after));
+    trade->answer_bytes = WIRE_TRADE_BYTES + nodes * WIRE_INT_BYTES;
     trade->answer = base_arena_alloc(&trade->arena, trade->answer_bytes);
     trade->marks = base_arena_alloc(&trade->arena, deciding * sizeof(*trade->marks));
     trade->scratch = base_arena_alloc(&trade->arena, deciding * sizeof(*trade->scratch));
     trade->heap = base_arena_alloc(&trade->arena, deciding * sizeof(*trade->heap));
-    return trade->planned && trade->answer && trade->marks && trade->scratch && trade->heap;
+    return trade->planned && trade->after && trade->answer && trade->marks && trade->scratch &&
+           trade->heap;
 }
 
 bool crew_trade_wanted(const struct stn_train_config *config)
@@ -179,7 +215,7 @@ static enum stn_status hear(struct crew_trade *trade)
     trade->heard = true;
     enum stn_status status = comm_wait(trade->comm, &trade->job);
     trade->wait_seconds += (double)(base_clock_ns() - begin) * 1e-9;
-    trade->rest = status ? 0 : trade->answer->rest;
+    trade->rest = status ? 0 : trade->rest_now;
     return status;
 }
 
@@ -205,7 +241,7 @@ enum stn_status crew_trade_look(struct crew_trade *trade, int done, int group, c
         return STN_OK;
     }
     enum stn_status status = hear(trade);
-    const int *said = trade->answer->after;
+    const int *said = trade->after;
     bool same = memcmp(said, trade->planned, (size_t)trade->nodes * sizeof(*said)) == 0;
     *after = status || same ? NULL : said;
     return status;

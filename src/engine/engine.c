@@ -43,11 +43,10 @@ void engine_close(struct engine *engine)
 }
 
 struct descent {
-    struct nn_net *net;
-    const struct optim_sgd *sgd;
-    float lr, scale;
-    float *weights, *momentum;
-    const float *gradient_sums;
+    const struct nn_net *net;
+    const struct optim *optim;
+    struct optim_move move;
+    struct optim_arrays arrays;
     int lanes;
 };
 
@@ -58,26 +57,23 @@ static void descend(void *context, int lane)
     size_t lanes = (size_t)d->lanes, own = (size_t)lane;
     for (int i = 0; i < nn_net_tensor_count(d->net); i++) {
         const struct nn_tensor *w = nn_net_tensor(d->net, i);
-        size_t from = w->count * own / lanes, at = w->offset + from;
+        size_t from = w->count * own / lanes, end = w->count * (own + 1) / lanes;
         if (w->kind == NN_PARAMETER) {
-            optim_sgd_step(d->sgd, d->lr, d->scale, w->decay, w->count * (own + 1) / lanes - from,
-                           d->gradient_sums + at, d->momentum + at, d->weights + at);
+            optim_step(d->optim, &d->move, &d->arrays, w->offset + from, end - from, w->decay);
         }
     }
 }
 
-void engine_descend(struct engine *engine, const struct optim_sgd *sgd, double lr, int64_t count,
-                    float *momentum)
+void engine_descend(struct engine *engine, const struct optim *optim, double lr, int64_t count)
 {
     struct kernel *lanes = kernel_lanes(engine->kernel);
     struct descent d = {
         .net = engine->net,
-        .sgd = sgd,
-        .lr = (float)lr,
-        .scale = 1.0f / (float)count,
-        .weights = nn_net_parameters(engine->net),
-        .momentum = momentum,
-        .gradient_sums = nn_net_gradient_sums(engine->net),
+        .optim = optim,
+        .move = {.lr = (float)lr, .scale = 1.0f / (float)count},
+        .arrays = {.gradient_sums = nn_net_gradient_sums(engine->net),
+                   .weights = nn_net_parameters(engine->net),
+                   .weights_next = nn_net_next_parameters(engine->net)},
         .lanes = lanes ? kernel_lane_count(lanes) : 1,
     };
     if (lanes) {
@@ -85,7 +81,12 @@ void engine_descend(struct engine *engine, const struct optim_sgd *sgd, double l
     } else {
         descend(&d, 0);
     }
-    nn_net_weights_changed(engine->net);
+}
+
+void engine_flip(struct engine *engine, struct optim *optim)
+{
+    optim_flip(optim);
+    nn_net_flip(engine->net);
 }
 
 enum stn_status engine_find_model(const char *name, const struct stn_model_info **out)

@@ -7,7 +7,7 @@
 #include "base/cpu.h"
 #include "kernel/kernel.h"
 #include "nn/net.h"
-#include "optim/sgd.h"
+#include "optim/optimizer.h"
 
 struct engine {
     struct base_cpu_share cpu;
@@ -24,10 +24,11 @@ STN_MUST_CHECK enum stn_status engine_open(const char *backend, int threads, siz
 // A zeroed engine may be closed too.
 void engine_close(struct engine *engine);
 
-// Moves the weights against the mean gradient of `count` samples, and lets the net know. `momentum`
-// is [nn_net_parameter_count].
-void engine_descend(struct engine *engine, const struct optim_sgd *sgd, double lr, int64_t count,
-                    float *momentum);
+// From copy A of the weights and the optimizer's state to copy B, against the mean gradient of
+// `count` samples. The optimizer has a state for each of the net's parameters.
+void engine_descend(struct engine *engine, const struct optim *optim, double lr, int64_t count);
+// Copy B of net and optimizer becomes the current one: the step counts.
+void engine_flip(struct engine *engine, struct optim *optim);
 
 // The network of that name; ERR_INVALID names the nearest, or all. `name` NULL: the flag is
 // missing.

@@ -5,8 +5,8 @@
 
 #include "nn/net.h"
 
-// What a training keeps for each parameter beside the net.
-enum { ENGINE_MOMENTUM_BYTES = 4, ENGINE_EXACT_BYTES = 8 };
+// What exact sums keep for each parameter beside the net and the optimizer (optim_rule_bytes).
+enum { ENGINE_EXACT_BYTES = 8 };
 
 // What the process needs with that net: the net itself, `state_bytes` for each parameter, and the
 // program with its libraries.

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define OBJECT(id, word, text)                                                                     \
-    [STN_POLICY_##id] = {.name = #word, .help = text, .does = &hypertune_policy_##word},
+    [STN_POLICY_##id] = {.name = #word, .help = (text), .does = &hypertune_policy_##word},
 const struct hypertune_policy hypertune_policies[] = {STN_POLICY_LIST(OBJECT)};
 #undef OBJECT
 const int hypertune_policies_count = sizeof(hypertune_policies) / sizeof(*hypertune_policies);

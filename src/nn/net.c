@@ -211,8 +211,9 @@ static double work_between_meetings(const struct nn_net *net)
         if (node->kind == NN_CONV) {
             const struct kernel_conv *conv = &node->op.conv;
             struct kernel_shape x = nn_shape(g, node->x[0]), y = nn_shape(g, node->y);
-            macs += (double)y.n * y.c * y.h * y.w * (x.c / conv->groups) * conv->window.size[0] *
-                    conv->window.size[1];
+            int depth = x.c / conv->groups;
+            macs +=
+                (double)y.n * y.c * y.h * y.w * depth * conv->window.size[0] * conv->window.size[1];
         }
     }
     return meetings > 0 ? macs / meetings / net->lanes : INFINITY;
@@ -409,14 +410,14 @@ struct stn_model_cost nn_net_cost(const struct nn_net *net)
 
 size_t nn_net_bytes(const struct nn_net *net)
 {
-    size_t copies = net->config.inference ? 1 : 2, owned = 0;
+    size_t arrays = net->config.inference ? 1 : NN_COPIES + 1, owned = 0; // copies and sums
     for (int n = 0; n < net->graph.node_count; n++) {
         const struct kernel_op_traits *traits = kernel_op_traits(net->calls[n].op);
         owned += traits->packed_bytes + (net->config.inference ? 0 : traits->held_bytes);
     }
     return net->activation_bytes + owned +
-           (copies * (net->parameters.count + net->buffers.count) + net->part_sums.count +
-            net->slot_statistics.count) *
+           (arrays * (nn_net_parameter_count(net) + nn_net_buffer_count(net)) +
+            net->part_sums.count + net->slot_statistics.count) *
                sizeof(float);
 }
 
@@ -432,7 +433,23 @@ const struct nn_tensor *nn_net_tensor(const struct nn_net *net, int index)
 
 float *nn_net_parameters(struct nn_net *net)
 {
-    return net->parameters.data;
+    return net->parameters[net->current].data;
+}
+
+float *nn_net_next_parameters(struct nn_net *net)
+{
+    return net->parameters[1 - net->current].data;
+}
+
+float *nn_net_next_buffers(struct nn_net *net)
+{
+    return net->buffers[1 - net->current].data;
+}
+
+void nn_net_flip(struct nn_net *net)
+{
+    net->current = 1 - net->current;
+    nn_net_weights_changed(net);
 }
 
 float *nn_net_gradient_sums(struct nn_net *net)
@@ -443,7 +460,7 @@ float *nn_net_gradient_sums(struct nn_net *net)
 
 float *nn_net_buffers(struct nn_net *net)
 {
-    return net->buffers.data;
+    return net->buffers[net->current].data;
 }
 
 float *nn_net_buffer_sums(struct nn_net *net)
@@ -453,12 +470,12 @@ float *nn_net_buffer_sums(struct nn_net *net)
 
 size_t nn_net_parameter_count(const struct nn_net *net)
 {
-    return net->parameters.count;
+    return net->parameters[0].count;
 }
 
 size_t nn_net_buffer_count(const struct nn_net *net)
 {
-    return net->buffers.count;
+    return net->buffers[0].count;
 }
 
 void nn_net_init(struct nn_net *net, uint64_t seed)
@@ -466,8 +483,9 @@ void nn_net_init(struct nn_net *net, uint64_t seed)
     const struct nn_graph *g = &net->graph;
     for (int t = 0; t < g->tensor_count; t++) {
         const struct nn_tensor *tensor = &g->tensors[t];
-        float *data = (tensor->kind == NN_PARAMETER ? net->parameters.data : net->buffers.data) +
-                      tensor->offset;
+        float *data =
+            (tensor->kind == NN_PARAMETER ? nn_net_parameters(net) : nn_net_buffers(net)) +
+            tensor->offset;
         struct base_random random = base_random_from(base_key(seed, (uint64_t)t));
         for (size_t i = 0; i < tensor->count; i++) {
             data[i] = g->inits[t].kind == NN_INIT_CONSTANT

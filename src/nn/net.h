@@ -7,9 +7,12 @@
 //     nn_net_train × m                       forward, loss, backward of one micro-batch; sums grow
 //     (or nn_net_train_abreast               the same of several at once)
 //     (other nodes' sums would be added here)
-//     nn_net_merge_statistics                running statistics move, by count
-//     optimizer on nn_net_tensor()s          weights move
-//     nn_net_weights_changed                 before the next forward
+//     nn_net_merge_statistics                running statistics into copy B, by count
+//     optimizer on nn_net_tensor()s          weights into copy B
+//     nn_net_flip                            copy B becomes what ops read
+//
+// Parameters and running statistics live in two copies: A, which ops read, and B, which the step
+// writes and which counts for nothing before the flip.
 // After the first step nothing is allocated. Lifetime: the kernel outlives the net.
 // Threads: one thread at a time, the kernel's, which has the kernel's others work with it.
 #ifndef NN_NET_H
@@ -66,8 +69,10 @@ int nn_net_tensor_count(const struct nn_net *net);
 const struct nn_tensor *nn_net_tensor(const struct nn_net *net, int index);
 
 // The flat arrays that the tensors' offsets point into; 64-byte aligned, writable, owned by the
-// net.
+// net. Parameters and buffers are those of the current copy.
 float *nn_net_parameters(struct nn_net *net);
+float *nn_net_next_parameters(struct nn_net *net); // of copy B; NULL for inference
+float *nn_net_next_buffers(struct nn_net *net);
 // Ops hold gradient sums back in layouts of their own: this adds them to the array.
 void nn_net_collect_gradients(struct nn_net *net);
 // The same for micro-batch i of those that ran abreast, with its statistics; in their order.
@@ -81,7 +86,10 @@ size_t nn_net_buffer_count(const struct nn_net *net);
 
 // Random weights (He, fan-out) from the seed; BatchNorm at identity, statistics at 0 and 1.
 void nn_net_init(struct nn_net *net, uint64_t seed);
+// The current copy was written: ops pack it anew.
 void nn_net_weights_changed(struct nn_net *net);
+// Copy B, which is whole, becomes the current one, and ops pack it.
+void nn_net_flip(struct nn_net *net);
 
 void nn_net_begin_step(struct nn_net *net);
 // images [micro_batch][channels][size][size]; rows beyond `rows` must be zero. Adds to *totals.
@@ -110,7 +118,8 @@ STN_MUST_CHECK enum stn_status nn_net_train_abreast(struct nn_net *net,
 // sums are collected already; `final` calls nothing of the net.
 typedef void nn_gradients_final(void *context, size_t from);
 void nn_net_watch_gradients(struct nn_net *net, nn_gradients_final *final, void *context);
-// running = (1 − momentum)·running + momentum·(sum / count); count: samples in the sums.
+// Into copy B: running = (1 − momentum)·running + momentum·(sum / count); count: samples in the
+// sums.
 void nn_net_merge_statistics(struct nn_net *net, double count, double momentum);
 
 // As trained, running statistics, no dropout. Adds to *totals.

@@ -333,12 +333,16 @@ static void call_wire_tensors(struct nn_net *net, int n)
     struct nn_call *call = &net->calls[n];
     for (int i = 0; i < node->params; i++) {
         size_t offset = tensors[node->param[i]].offset;
-        call->params[i] = net->parameters.data + offset;
+        for (int copy = 0; copy < NN_COPIES && net->parameters[copy].data; copy++) {
+            call->params[copy][i] = net->parameters[copy].data + offset;
+        }
         call->param_grads[i] = net->gradient_sums.data ? net->gradient_sums.data + offset : NULL;
     }
     for (int i = 0; i < node->buffers; i++) {
         size_t offset = tensors[node->buffer[i]].offset;
-        call->buffers[i] = net->buffers.data + offset;
+        for (int copy = 0; copy < NN_COPIES && net->buffers[copy].data; copy++) {
+            call->buffers[copy][i] = net->buffers[copy].data + offset;
+        }
         call->statistics_at[i] = offset;
     }
 }

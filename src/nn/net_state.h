@@ -9,6 +9,9 @@
 #include "nn/net.h"
 #include "nn/program.h"
 
+// A step reads one copy of parameters and running statistics and writes the other.
+enum { NN_COPIES = 2 };
+
 enum nn_direction { NN_FORWARD, NN_BACKWARD, NN_DIRECTIONS };
 
 // Where samples lie: base + sample · row_bytes. What lives and dies within a segment has room for
@@ -29,9 +32,9 @@ struct nn_call {
     struct nn_rows saved;
     size_t saved_strip_bytes; // 0 where one serves all strips
     struct nn_rows scratch[NN_ACTS];
-    const float *params[KERNEL_PARAMS_MAX];
+    const float *params[NN_COPIES][KERNEL_PARAMS_MAX];
     float *param_grads[KERNEL_PARAMS_MAX];
-    const float *buffers[KERNEL_BUFFERS_MAX];
+    const float *buffers[NN_COPIES][KERNEL_BUFFERS_MAX];
     size_t statistics_at[KERNEL_BUFFERS_MAX]; // where they lie among those of a slot
 };
 
@@ -57,7 +60,9 @@ struct nn_net {
     struct nn_call *calls;      // [nodes]
     struct kernel_tensor *tensors; // [values] shapes of one sample, with the layouts chosen
     int parameter_tensors;         // graph.tensors is sorted: parameters, then buffers
-    struct nn_flat parameters, gradient_sums, buffers, buffer_sums;
+    int current;                   // copy that ops read
+    struct nn_flat parameters[NN_COPIES], buffers[NN_COPIES]; // for inference only the first
+    struct nn_flat gradient_sums, buffer_sums;
     // Gradient sums beside the first (nn_part_sums) and statistics of micro-batches abreast beside
     // the first (nn_slot_statistics), until they are collected.
     struct nn_flat part_sums, slot_statistics;

@@ -84,12 +84,16 @@ enum stn_status nn_parameters_create(struct nn_net *net)
         net->slot_statistics.count = (size_t)(net->abreast - 1) * buffers;
     }
     if (status != STN_OK || net->config.plan_only) {
-        net->parameters.count = parameters;
-        net->buffers.count = buffers;
+        net->parameters[0].count = parameters;
+        net->buffers[0].count = buffers;
         return status;
     }
-    if ((status = flat_create(&net->parameters, parameters)) != STN_OK ||
-        (status = flat_create(&net->buffers, buffers)) != STN_OK || net->config.inference) {
+    for (int copy = 0; copy < (net->config.inference ? 1 : NN_COPIES) && status == STN_OK; copy++) {
+        if ((status = flat_create(&net->parameters[copy], parameters)) == STN_OK) {
+            status = flat_create(&net->buffers[copy], buffers);
+        }
+    }
+    if (status != STN_OK || net->config.inference) {
         return status;
     }
     if ((status = flat_create(&net->gradient_sums, parameters)) == STN_OK &&
@@ -102,10 +106,12 @@ enum stn_status nn_parameters_create(struct nn_net *net)
 
 void nn_parameters_destroy(struct nn_net *net)
 {
-    flat_destroy(&net->parameters);
+    for (int copy = 0; copy < NN_COPIES; copy++) {
+        flat_destroy(&net->parameters[copy]);
+        flat_destroy(&net->buffers[copy]);
+    }
     flat_destroy(&net->gradient_sums);
     flat_destroy(&net->part_sums);
     flat_destroy(&net->slot_statistics);
-    flat_destroy(&net->buffers);
     flat_destroy(&net->buffer_sums);
 }

@@ -100,9 +100,9 @@ static const struct kernel_io *call_begin(const struct run *run, const struct nn
         .y = row_at(call->y[direction], slot, strip),
         .dy = call->dy.base ? row_at(call->dy, slot, strip) : NULL,
         .dx = a->dx,
-        .params = call->params,
+        .params = call->params[net->current],
         .param_grads = a->param_grads,
-        .buffers = call->buffers,
+        .buffers = call->buffers[net->current],
         .buffer_sums = a->buffer_sums,
         .saved = (char *)room_at(call->saved, slot, strip->lane) +
                  (size_t)strip->number * call->saved_strip_bytes,

@@ -64,7 +64,7 @@ static void for_each_node(struct nn_net *net, node_call *call, int slot)
 static void node_prepare(struct nn_net *net, int n, int lane, int slot)
 {
     (void)slot;
-    kernel_op_prepare(net->calls[n].op, lane, net->calls[n].params);
+    kernel_op_prepare(net->calls[n].op, lane, net->calls[n].params[net->current]);
 }
 
 void nn_net_weights_changed(struct nn_net *net)
@@ -136,7 +136,9 @@ void nn_net_collect_gradients(struct nn_net *net)
 void nn_net_merge_statistics(struct nn_net *net, double count, double momentum)
 {
     const float keep = (float)(1.0 - momentum), take = (float)(momentum / count);
-    for (size_t i = 0; i < net->buffers.count; i++) {
-        net->buffers.data[i] = keep * net->buffers.data[i] + take * net->buffer_sums.data[i];
+    const float *running = nn_net_buffers(net);
+    float *next = nn_net_next_buffers(net);
+    for (size_t i = 0; i < nn_net_buffer_count(net); i++) {
+        next[i] = keep * running[i] + take * net->buffer_sums.data[i];
     }
 }

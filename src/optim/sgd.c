@@ -1,38 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optim/sgd.h"
+// Stochastic gradient descent with momentum, one pass over memory:
+//
+//     g = gradient_sum·scale [+ weight_decay·w]
+//     v = momentum·v + g
+//     w = w − lr·v, or with Nesterov w − lr·(g + momentum·v)
+#include "optim/optimizer.h"
 
 struct coefficients {
     float lr, scale, momentum, weight_decay;
 };
 
 static void update_plain(struct coefficients k, size_t count, const float *restrict gradient_sum,
-                         float *restrict velocity, float *restrict weight)
+                         const float *restrict velocity, const float *restrict weight,
+                         float *restrict velocity_next, float *restrict weight_next)
 {
     for (size_t i = 0; i < count; i++) {
         float g = gradient_sum[i] * k.scale + k.weight_decay * weight[i];
-        velocity[i] = k.momentum * velocity[i] + g;
-        weight[i] -= k.lr * velocity[i];
+        float v = k.momentum * velocity[i] + g;
+        velocity_next[i] = v;
+        weight_next[i] = weight[i] - k.lr * v;
     }
 }
 
 static void update_nesterov(struct coefficients k, size_t count, const float *restrict gradient_sum,
-                            float *restrict velocity, float *restrict weight)
+                            const float *restrict velocity, const float *restrict weight,
+                            float *restrict velocity_next, float *restrict weight_next)
 {
     for (size_t i = 0; i < count; i++) {
         float g = gradient_sum[i] * k.scale + k.weight_decay * weight[i];
-        velocity[i] = k.momentum * velocity[i] + g;
-        weight[i] -= k.lr * (g + k.momentum * velocity[i]);
+        float v = k.momentum * velocity[i] + g;
+        velocity_next[i] = v;
+        weight_next[i] = weight[i] - k.lr * (g + k.momentum * v);
     }
 }
 
-void optim_sgd_step(const struct optim_sgd *sgd, float lr, float scale, bool decay, size_t count,
-                    const float *restrict gradient_sum, float *restrict velocity,
-                    float *restrict weight)
+static void step(const struct optim_settings *settings, const struct optim_move *move,
+                 const struct optim_stretch *s)
 {
-    const struct coefficients k = {lr, scale, sgd->momentum, decay ? sgd->weight_decay : 0.0f};
-    if (sgd->nesterov) {
-        update_nesterov(k, count, gradient_sum, velocity, weight);
+    const struct coefficients k = {.lr = move->lr,
+                                   .scale = move->scale,
+                                   .momentum = settings->momentum,
+                                   .weight_decay = s->decay ? settings->weight_decay : 0.0f};
+    if (settings->nesterov) {
+        update_nesterov(k, s->count, s->gradient_sum, s->state[0], s->weight, s->state_next[0],
+                        s->weight_next);
     } else {
-        update_plain(k, count, gradient_sum, velocity, weight);
+        update_plain(k, s->count, s->gradient_sum, s->state[0], s->weight, s->state_next[0],
+                     s->weight_next);
     }
 }
+
+const struct optim_rule_ways optim_sgd = {.states = 1, .state_names = {"momentum"}, .step = step};

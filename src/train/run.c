@@ -41,7 +41,7 @@ static enum stn_status save(struct run *r, const char *path)
     enum stn_status status = path ? trainer_check_finite(t) : STN_OK;
     if (!status && path) {
         comm_set_phase(t->nodes.comm, t->meta.progress.step, "saving");
-        status = checkpoint_save(path, &t->meta, t->engine.net, t->momentum);
+        status = checkpoint_save(path, &t->meta, t->engine.net, t->optim);
     }
     status = crew_agree(&t->nodes, status);
     if (!status && path && r->observer.saved) {

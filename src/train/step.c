@@ -150,7 +150,8 @@ enum stn_status train_step(struct trainer *t, struct train_step *out)
     }
     if (out->totals.count > 0) {
         nn_net_merge_statistics(net, (double)out->totals.count, trainer_statistics_momentum);
-        engine_descend(&t->engine, &t->sgd, out->lr, out->totals.count, t->momentum);
+        engine_descend(&t->engine, t->optim, out->lr, out->totals.count);
+        engine_flip(&t->engine, t->optim);
     }
     out->images = (int)out->totals.count;
     move_on(t, &step, verdict);

@@ -153,7 +153,7 @@ size_t trainer_state_bytes(const struct trainer *t)
 {
     const struct stn_train_config *config = &t->meta.config;
     bool exact = config->exact && config->wire == STN_WIRE_FP32;
-    return ENGINE_MOMENTUM_BYTES + (exact ? ENGINE_EXACT_BYTES : 0);
+    return optim_rule_bytes(optim_rule_find("sgd")) + (exact ? ENGINE_EXACT_BYTES : 0);
 }
 
 static enum stn_status open_net(struct trainer *t, const struct stn_model_info *model)
@@ -174,24 +174,23 @@ static enum stn_status open_net(struct trainer *t, const struct stn_model_info *
     if (status) {
         return status;
     }
-    t->momentum = base_pages_alloc(nn_net_parameter_count(t->engine.net) * sizeof(float));
-    if (!t->momentum) {
-        return stn_fail(STN_ERR_NO_MEMORY, "no memory for the optimizer's state of %s",
-                        model->name);
-    }
     t->loader_threads = engine_loader_threads(config->loader_threads, t->engine.threads);
-    return trainer_set_weights(t);
+    const struct optim_settings settings = {.momentum = (float)config->momentum,
+                                            .weight_decay = (float)config->weight_decay,
+                                            .nesterov = config->nesterov};
+    status = optim_create(optim_rule_find("sgd"), &settings, nn_net_parameter_count(t->engine.net),
+                          &t->optim);
+    return status ? status : trainer_set_weights(t);
 }
 
 enum stn_status trainer_set_weights(struct trainer *t)
 {
     struct nn_net *net = t->engine.net;
     if (t->resumed) {
-        return checkpoint_load(t->resumed, net, t->momentum);
+        return checkpoint_load(t->resumed, net, t->optim);
     }
-    memset(t->momentum, 0, nn_net_parameter_count(net) * sizeof(float));
+    optim_clear(t->optim);
     nn_net_init(net, t->meta.config.seed);
-    nn_net_weights_changed(net);
     return STN_OK;
 }
 
@@ -232,9 +231,6 @@ static void plan_run(struct trainer *t)
         .step_samples = samples * config->lr_step_epochs,
         .gamma = config->lr_gamma,
     };
-    t->sgd = (struct optim_sgd){.momentum = (float)config->momentum,
-                                .weight_decay = (float)config->weight_decay,
-                                .nesterov = config->nesterov};
     trainer_count_steps(t);
 }
 
@@ -414,9 +410,7 @@ void trainer_close(struct trainer *t)
     stn_plan_destroy(t->plan);
     crew_splits_fini(&t->splits);
     crew_profile_fini(&t->profile);
-    if (t->momentum) {
-        base_pages_free(t->momentum, nn_net_parameter_count(t->engine.net) * sizeof(float));
-    }
+    optim_destroy(t->optim);
     engine_close(&t->engine);
     crew_sets_close(&t->sets);
     free(t->class_list);
@@ -440,24 +434,26 @@ enum stn_status trainer_diverged(const struct trainer *t, const char *what, doub
                     t->last_path ? "; the last checkpoint is intact" : "");
 }
 
-enum stn_status trainer_check_finite(struct trainer *t)
+static enum stn_status check_array(const struct trainer *t, const float values[], size_t count)
 {
-    struct nn_net *net = t->engine.net;
-    const struct {
-        const float *values;
-        size_t count;
-    } arrays[] = {
-        {nn_net_parameters(net), nn_net_parameter_count(net)},
-        {nn_net_buffers(net), nn_net_buffer_count(net)},
-        {t->momentum, nn_net_parameter_count(net)},
-    };
-    for (size_t a = 0; a < sizeof(arrays) / sizeof(arrays[0]); a++) {
-        for (size_t i = 0; i < arrays[a].count; i++) {
-            if (!isfinite(arrays[a].values[i])) {
-                return trainer_diverged(t, "a weight", (double)arrays[a].values[i],
-                                        t->meta.progress.step);
-            }
+    for (size_t i = 0; i < count; i++) {
+        if (!isfinite(values[i])) {
+            return trainer_diverged(t, "a weight", (double)values[i], t->meta.progress.step);
         }
     }
     return STN_OK;
+}
+
+enum stn_status trainer_check_finite(struct trainer *t)
+{
+    struct nn_net *net = t->engine.net;
+    size_t parameters = nn_net_parameter_count(net);
+    enum stn_status status = check_array(t, nn_net_parameters(net), parameters);
+    if (!status) {
+        status = check_array(t, nn_net_buffers(net), nn_net_buffer_count(net));
+    }
+    for (int i = 0; i < optim_rule(t->optim)->does->states && !status; i++) {
+        status = check_array(t, optim_state(t->optim, i), parameters);
+    }
+    return status;
 }

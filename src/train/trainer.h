@@ -17,8 +17,8 @@
 #include "emulate/interfere.h"
 #include "engine/engine.h"
 #include "exchange/exchange.h"
+#include "optim/optimizer.h"
 #include "optim/schedule.h"
-#include "optim/sgd.h"
 #include "stannis/train.h"
 #include "train/run.h"
 #include "tune/plan.h"
@@ -32,8 +32,7 @@ struct trainer {
     struct crew_feed feed; // the training split, epoch after epoch
     struct crew_feed validation;
     struct optim_schedule schedule;
-    struct optim_sgd sgd;
-    float *momentum; // [parameters]
+    struct optim *optim;
     struct crew_profile profile;
     struct crew_splits splits;
     struct stn_plan *plan; // on node 0: what was planned from measurements; NULL: nothing was

@@ -23,7 +23,7 @@ static double own_cpus(const struct trainer *t)
 
 enum stn_status trainer_check_identity(struct trainer *t)
 {
-    struct crew_identity own;
+    struct wire_identity own;
     int64_t samples = stn_dataset_info(t->sets.public_set)->count[STN_SUBSET_TRAIN];
     enum stn_status status = crew_identity_of(&t->meta, t->engine.net, samples, &own);
     status = crew_agree(&t->nodes, status);
@@ -109,7 +109,7 @@ enum stn_status trainer_open_exchange(struct trainer *t)
     }
     status = crew_agree(&t->nodes, status);
     if (!status) {
-        status = comm_all_gather(t->nodes.comm, COMM_CONTROL, &own, sizeof(own), t->profile.about);
+        status = crew_profile_gather(&t->nodes, &own, &t->profile);
     }
     if (!status) {
         assert(weights); // everybody has its own
@@ -159,20 +159,6 @@ static enum stn_status split_by_plan(struct trainer *t, int *batch)
                               "--plan %s: gives node %s more than its max_batch; tune again",
                               config->plan, t->nodes.cluster.nodes[over].name);
         }
-    }
-    return status;
-}
-
-// Node 0's numbers become everybody's: unlike CPUs may round unlike.
-static enum stn_status spread_split(struct trainer *t, enum stn_status status, int *batch)
-{
-    size_t bytes = (size_t)t->nodes.size * sizeof(*t->splits.values);
-    status = crew_agree(&t->nodes, status);
-    if (!status && t->nodes.size > 1) {
-        status = comm_broadcast(t->nodes.comm, COMM_CONTROL, 0, batch, sizeof(*batch));
-    }
-    if (!status && t->nodes.size > 1) {
-        status = comm_broadcast(t->nodes.comm, COMM_CONTROL, 0, t->splits.values, bytes);
     }
     return status;
 }
@@ -237,7 +223,10 @@ enum stn_status trainer_settle_split(struct trainer *t, const struct stn_train_o
             status = tune_plan_split(&subject, &t->profile, &batch, &t->splits);
         }
     }
-    status = spread_split(t, status, &batch);
+    status = crew_agree(&t->nodes, status);
+    if (!status) {
+        status = crew_splits_spread(&t->nodes, &t->splits, &batch);
+    }
     if (!status) {
         adopt_batch(t, batch);
         status = tell_plan(t, observer);
@@ -290,6 +279,37 @@ void trainer_end_epoch(struct trainer *t, const struct crew_verdict *verdict)
     trainer_count_steps(t);
 }
 
+// Both structs call these the same.
+#define COPY(of, type, name) to->name = from->name;
+static void totals_out(const struct stn_train_node *from, struct wire_totals *to)
+{
+    WIRE_TOTALS(wire_totals, COPY, )
+}
+
+static void totals_in(const struct wire_totals *from, struct stn_train_node *to)
+{
+    WIRE_TOTALS(wire_totals, COPY, )
+}
+#undef COPY
+
+static enum stn_status gather_totals(struct trainer *t)
+{
+    struct wire_totals own, *all = calloc((size_t)t->nodes.size, sizeof(*all));
+    enum stn_status status =
+        all ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", t->nodes.size);
+    totals_out(&t->own, &own);
+    status = crew_agree(&t->nodes, status);
+    if (!status) {
+        assert(all); // all have theirs
+        status = comm_gather_message(t->nodes.comm, 0, WIRE_TOTALS, &own, all);
+    }
+    for (int i = 0; i < t->nodes.size && t->nodes.rank == 0 && !status; i++) {
+        totals_in(&all[i], &t->all[i]);
+    }
+    free(all);
+    return status;
+}
+
 enum stn_status trainer_gather_nodes(struct trainer *t)
 {
     struct comm_traffic traffic = comm_traffic(t->nodes.comm);
@@ -305,11 +325,10 @@ enum stn_status trainer_gather_nodes(struct trainer *t)
     if (t->validation.loader) {
         t->own.skipped += data_loader_stats(t->validation.loader).skipped;
     }
-    enum stn_status status =
-        comm_gather(t->nodes.comm, COMM_CONTROL, 0, &t->own, sizeof(t->own), t->all);
+    enum stn_status status = gather_totals(t);
     const int *split = crew_feed_split_at(&t->feed, t->meta.progress.step);
     for (int i = 0; i < t->nodes.size; i++) {
-        t->all[i].name = t->nodes.cluster.nodes[i].name; // a pointer of that node's otherwise
+        t->all[i].name = t->nodes.cluster.nodes[i].name;
         t->all[i].micro_batches = split[i];
     }
     return status;

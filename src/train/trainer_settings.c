@@ -51,12 +51,10 @@ struct tune_subject trainer_subject(const struct trainer *t)
 static enum stn_status plan_is_there(struct trainer *t, bool *there)
 {
     const struct stn_train_config *config = &t->meta.config;
-    int32_t found = config->plan && (!config->plan_optional || access(config->plan, F_OK) == 0);
-    enum stn_status status = STN_OK;
-    if (t->nodes.size > 1) {
-        status = comm_broadcast(t->nodes.comm, COMM_CONTROL, 0, &found, sizeof(found));
-    }
-    *there = found;
+    struct wire_answer found = {.yes = config->plan &&
+                                       (!config->plan_optional || access(config->plan, F_OK) == 0)};
+    enum stn_status status = comm_broadcast_message(t->nodes.comm, 0, WIRE_ANSWER, &found);
+    *there = found.yes;
     return status;
 }
 

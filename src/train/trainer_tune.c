@@ -17,7 +17,6 @@ static const double trial_s = 0.75;
 struct probe {
     struct trainer *trainer;
     struct crew_feed feed; // of this node alone, a micro-batch a step
-    struct optim_sgd sgd;
 };
 
 // ---- steps -------------------------------------------------------------------------------------
@@ -51,7 +50,8 @@ static void update(struct probe *probe, int64_t count)
     struct trainer *t = probe->trainer;
     if (count > 0) {
         nn_net_merge_statistics(t->engine.net, (double)count, trainer_statistics_momentum);
-        engine_descend(&t->engine, &probe->sgd, 0.0, count, t->momentum);
+        engine_descend(&t->engine, t->optim, 0.0, count);
+        engine_flip(&t->engine, t->optim);
     }
 }
 
@@ -123,10 +123,7 @@ static enum stn_status probe_open(struct trainer *t, struct probe *out)
     struct crew_feed_config feed = trainer_feed_config(t, STN_SUBSET_TRAIN);
     feed.nodes = 0;
     feed.batch = t->meta.config.micro_batch;
-    *out = (struct probe){.trainer = t,
-                          .sgd = {.momentum = (float)t->meta.config.momentum,
-                                  .weight_decay = (float)t->meta.config.weight_decay,
-                                  .nesterov = t->meta.config.nesterov}};
+    *out = (struct probe){.trainer = t};
     enum stn_status status = crew_feed_open(&feed, &out->feed);
     if (!status) {
         crew_feed_seek(&out->feed, 0, 0, INT_MAX);
@@ -144,8 +141,7 @@ static struct crew_node_profile *own_profile(struct trainer *t)
 static enum stn_status gather_profiles(struct trainer *t)
 {
     const struct crew_node_profile own = *own_profile(t);
-    enum stn_status status =
-        comm_all_gather(t->nodes.comm, COMM_CONTROL, &own, sizeof(own), t->profile.about);
+    enum stn_status status = crew_profile_gather(&t->nodes, &own, &t->profile);
     if (!status) {
         crew_profile_use_measured(&t->profile);
     }
@@ -192,14 +188,15 @@ static enum stn_status measure(struct trainer *t, const struct tune_config *conf
         status = tune_plan_split(&subject, profile, &batch, &splits);
         status = crew_agree(&t->nodes, status);
     }
-    double step_s = 0.0;
+    struct wire_trial_step step = {0};
     if (!status) {
-        step_s = tune_plan_trial(profile, splits.values, trial_s, splits.values);
+        step.seconds = tune_plan_trial(profile, splits.values, trial_s, splits.values);
         // how many steps follow from it: to the bit the same for all
-        status = comm_broadcast(t->nodes.comm, COMM_CONTROL, 0, &step_s, sizeof(step_s));
+        status = comm_broadcast_message(t->nodes.comm, 0, WIRE_TRIAL_STEP, &step);
     }
     if (!status) {
-        status = tune_reduction(config, splits.values, step_s, own, &profile->cluster.reduction);
+        status =
+            tune_reduction(config, splits.values, step.seconds, own, &profile->cluster.reduction);
     }
     crew_splits_fini(&splits);
     return status ? status : gather_profiles(t);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/micro_batch.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
 
@@ -12,6 +13,7 @@
 
 // Everybody's trials.
 struct crew_trials {
+    struct wire_trials *heard;          // [nodes] the same as they came
     struct stn_micro_batch_trials *all; // [nodes]
     double *speeds;                     // [nodes] with one candidate
     struct plan_node *planned;          // [nodes]
@@ -22,6 +24,7 @@ struct crew_trials {
 
 static void crew_trials_fini(struct crew_trials *crew)
 {
+    free(crew->heard);
     free(crew->all);
     free(crew->speeds);
     free(crew->planned);
@@ -32,13 +35,15 @@ static void crew_trials_fini(struct crew_trials *crew)
 static enum stn_status crew_trials_init(struct crew_trials *crew, int nodes)
 {
     size_t count = (size_t)nodes;
-    *crew = (struct crew_trials){.all = calloc(count, sizeof(*crew->all)),
+    *crew = (struct crew_trials){.heard = calloc(count, sizeof(*crew->heard)),
+                                 .all = calloc(count, sizeof(*crew->all)),
                                  .speeds = calloc(count, sizeof(*crew->speeds)),
                                  .planned = calloc(count, sizeof(*crew->planned)),
                                  .heap = calloc(count, sizeof(*crew->heap)),
                                  .split = calloc(count, sizeof(*crew->split)),
                                  .nodes = nodes};
-    bool complete = crew->all && crew->speeds && crew->planned && crew->heap && crew->split;
+    bool complete =
+        crew->heard && crew->all && crew->speeds && crew->planned && crew->heap && crew->split;
     return complete ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", nodes);
 }
 
@@ -94,6 +99,35 @@ static struct stn_micro_batch_trials add_up(struct crew_trials *crew, int batch)
     return sum;
 }
 
+// ---- telling -----------------------------------------------------------------------------------
+
+static_assert((int)WIRE_TRIALS_MAX == (int)STN_MICRO_BATCH_TRIALS, "as many as are tried travel");
+
+static struct wire_trials trials_out(const struct stn_micro_batch_trials *trials)
+{
+    struct wire_trials said = {.count = trials->count, .best = trials->best};
+    for (int i = 0; i < trials->count; i++) {
+        said.micro_batch[i] = trials->at[i].micro_batch;
+        said.images_per_second[i] = trials->at[i].images_per_second;
+    }
+    return said;
+}
+
+// More trials than there can be are none.
+static struct stn_micro_batch_trials trials_in(const struct wire_trials *heard)
+{
+    struct stn_micro_batch_trials trials = {0};
+    bool sound = heard->count >= 0 && heard->count <= WIRE_TRIALS_MAX && heard->best >= 0 &&
+                 heard->best < WIRE_TRIALS_MAX;
+    trials.count = sound ? heard->count : 0;
+    trials.best = sound ? heard->best : 0;
+    for (int i = 0; i < trials.count; i++) {
+        trials.at[i].micro_batch = heard->micro_batch[i];
+        trials.at[i].images_per_second = heard->images_per_second[i];
+    }
+    return trials;
+}
+
 // Node 0's choice is everybody's.
 static enum stn_status agree_on(struct crew *nodes, int batch,
                                 struct stn_micro_batch_trials *trials)
@@ -102,13 +136,22 @@ static enum stn_status agree_on(struct crew *nodes, int batch,
         return STN_OK;
     }
     struct crew_trials crew;
+    struct wire_trials said;
     enum stn_status status = crew_agree(nodes, crew_trials_init(&crew, nodes->size));
     if (!status) {
-        status = comm_all_gather(nodes->comm, COMM_CONTROL, trials, sizeof(*trials), crew.all);
+        said = trials_out(trials);
+        status = comm_all_gather_message(nodes->comm, WIRE_TRIALS, &said, crew.heard);
+    }
+    for (int i = 0; i < nodes->size && !status; i++) {
+        crew.all[i] = trials_in(&crew.heard[i]);
     }
     if (!status) {
         *trials = add_up(&crew, batch);
-        status = comm_broadcast(nodes->comm, COMM_CONTROL, 0, trials, sizeof(*trials));
+        said = trials_out(trials);
+        status = comm_broadcast_message(nodes->comm, 0, WIRE_TRIALS, &said);
+    }
+    if (!status) {
+        *trials = trials_in(&said);
     }
     crew_trials_fini(&crew);
     if (!status && trials->count == 0) {

@@ -43,13 +43,6 @@ static const double fixed_error_share = 0.5, each_error_share = 0.02;
 
 // ---- one node ----------------------------------------------------------------------------------
 
-// What all learn of each after a round, as it travels.
-struct tune_report {
-    int32_t failed, done, sure, stop, samples;
-    double fixed_s, each_s;
-    double longest_s; // its longest sample
-};
-
 struct tuner {
     const struct tune_config *config;
     struct plan_fit_options options; // as suits this node's speed
@@ -197,18 +190,18 @@ static enum stn_status take_part(struct tuner *tuner, double round_s)
 
 // ---- all nodes ---------------------------------------------------------------------------------
 
-static struct tune_report report_of(const struct tuner *tuner, enum stn_status status)
+static struct wire_round report_of(const struct tuner *tuner, enum stn_status status)
 {
     const struct tune_probe *probe = tuner->config->probe;
     const struct plan_fit *fit = tuner->done ? &tuner->best : &tuner->fit;
-    return (struct tune_report){.failed = status != STN_OK,
-                                .done = tuner->done,
-                                .sure = tuner->best.verdict == PLAN_FIT_GOOD,
-                                .stop = probe->stop && probe->stop(probe->context),
-                                .samples = tuner->taken,
-                                .fixed_s = fit->line.fixed_s,
-                                .each_s = fit->line.each_s,
-                                .longest_s = tuner->longest_s};
+    return (struct wire_round){.failed = status != STN_OK,
+                               .done = tuner->done,
+                               .sure = tuner->best.verdict == PLAN_FIT_GOOD,
+                               .stop = probe->stop && probe->stop(probe->context),
+                               .samples = tuner->taken,
+                               .fixed_s = fit->line.fixed_s,
+                               .each_s = fit->line.each_s,
+                               .longest_s = tuner->longest_s};
 }
 
 struct tune_state {
@@ -217,7 +210,7 @@ struct tune_state {
 };
 
 static struct tune_state state_of(const struct tune_config *config,
-                                  const struct tune_report *reports, int count)
+                                  const struct wire_round *reports, int count)
 {
     struct tune_state state = {.done = true, .round_s = round_share * config->budget_s};
     for (int i = 0; i < count; i++) {
@@ -229,7 +222,7 @@ static struct tune_state state_of(const struct tune_config *config,
     return state;
 }
 
-static void tell(const struct tune_config *config, const struct tune_report *reports,
+static void tell(const struct tune_config *config, const struct wire_round *reports,
                  struct stn_tune_node *told, double begin_s)
 {
     int count = config->nodes->size;
@@ -254,7 +247,7 @@ static void tell(const struct tune_config *config, const struct tune_report *rep
     config->observer->tuning(config->observer->context, &progress);
 }
 
-static enum stn_status rounds(struct tuner *tuner, struct tune_report *reports,
+static enum stn_status rounds(struct tuner *tuner, struct wire_round *reports,
                               struct stn_tune_node *told)
 {
     const struct tune_config *config = tuner->config;
@@ -264,9 +257,8 @@ static enum stn_status rounds(struct tuner *tuner, struct tune_report *reports,
     for (int64_t round = 0; !state.done; round++) {
         bool turn = round % config->slots == config->slot;
         enum stn_status status = turn ? take_part(tuner, state.round_s) : STN_OK;
-        const struct tune_report own = report_of(tuner, status);
-        enum stn_status told_all =
-            comm_all_gather(nodes->comm, COMM_CONTROL, &own, sizeof(own), reports);
+        const struct wire_round own = report_of(tuner, status);
+        enum stn_status told_all = comm_all_gather_message(nodes->comm, WIRE_ROUND, &own, reports);
         if (told_all) {
             return told_all;
         }
@@ -286,7 +278,7 @@ enum stn_status tune_lines(const struct tune_config *config, struct crew_node_pr
 {
     size_t size = (size_t)config->nodes->size;
     struct tuner *tuner = calloc(1, sizeof(*tuner));
-    struct tune_report *reports = calloc(size, sizeof(*reports));
+    struct wire_round *reports = calloc(size, sizeof(*reports));
     struct stn_tune_node *told = calloc(size, sizeof(*told));
     enum stn_status status =
         tuner && reports && told

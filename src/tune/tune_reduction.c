@@ -9,16 +9,10 @@
 
 #include "tune/tune.h"
 
-enum { STEPS_MAX = 20, STEPS_LEAST = 4, EXCHANGES = 3 };
+enum { STEPS_MAX = WIRE_STEPS_MAX, STEPS_LEAST = 4, EXCHANGES = WIRE_EXCHANGES };
 static const double measure_s = 3.0; // about, for all steps
 // By more than this part of a step the exchange does not slow computing: something else did.
 static const double correction_most = 0.10;
-
-// Of a node, as it travels.
-struct reduction_report {
-    double exchange_s[EXCHANGES];
-    struct tune_step steps[STEPS_MAX];
-};
 
 static double median(double values[], int count)
 {
@@ -36,7 +30,7 @@ static double median(double values[], int count)
 
 // The first of each is not measured: buffers are touched for the first time.
 static enum stn_status measure(const struct tune_config *config, int micro_batches, int steps,
-                               struct reduction_report *out)
+                               struct wire_reduction *out, double update_s[STEPS_MAX])
 {
     const struct tune_probe *probe = config->probe;
     enum stn_status status = STN_OK;
@@ -44,13 +38,18 @@ static enum stn_status measure(const struct tune_config *config, int micro_batch
         status = probe->exchange(probe->context, &out->exchange_s[i < 0 ? 0 : i]);
     }
     for (int i = -1; i < steps && !status; i++) {
-        status = probe->together(probe->context, micro_batches, &out->steps[i < 0 ? 0 : i]);
+        struct tune_step step = {0};
+        status = probe->together(probe->context, micro_batches, &step);
+        int at = i < 0 ? 0 : i;
+        out->compute_s[at] = step.compute_s;
+        out->wall_s[at] = step.wall_s;
+        update_s[at] = step.update_s;
     }
     return status;
 }
 
 // Who comes last to an exchange spends least there, and that is what it takes.
-static double total_of(const struct reduction_report *reports, int nodes)
+static double total_of(const struct wire_reduction *reports, int nodes)
 {
     double least[EXCHANGES];
     for (int e = 0; e < EXCHANGES; e++) {
@@ -62,59 +61,50 @@ static double total_of(const struct reduction_report *reports, int nodes)
     return median(least, EXCHANGES);
 }
 
-static double median_compute(const struct tune_step steps[], int count)
+// The values stay in their order.
+static double median_of(const double values[], int count)
 {
-    double values[STEPS_MAX];
-    for (int s = 0; s < count; s++) {
-        values[s] = steps[s].compute_s;
-    }
-    return median(values, count);
+    double sorted[STEPS_MAX];
+    memcpy(sorted, values, (size_t)count * sizeof(*values));
+    return median(sorted, count);
 }
 
 // What a step takes beyond the computing of the node that computed longest in it.
-static double exposed_of(const struct reduction_report *reports, int nodes, int steps)
+static double exposed_of(const struct wire_reduction *reports, int nodes, int steps)
 {
     double exposed[STEPS_MAX];
     for (int s = 0; s < steps; s++) {
-        const struct tune_step *longest = &reports[0].steps[s];
+        const struct wire_reduction *longest = &reports[0];
         for (int i = 1; i < nodes; i++) {
-            const struct tune_step *step = &reports[i].steps[s];
-            longest = step->compute_s > longest->compute_s ? step : longest;
+            longest = reports[i].compute_s[s] > longest->compute_s[s] ? &reports[i] : longest;
         }
-        exposed[s] = fmax(0.0, longest->wall_s - longest->compute_s);
+        exposed[s] = fmax(0.0, longest->wall_s[s] - longest->compute_s[s]);
     }
     return median(exposed, steps);
 }
 
 // And that is now this node and now that one: a step is longer than the slowest node's usually is.
-static double uneven_of(const struct reduction_report *reports, int nodes, int steps,
+static double uneven_of(const struct wire_reduction *reports, int nodes, int steps,
                         double exposed_s)
 {
-    double wall[STEPS_MAX], slowest_s = 0.0;
+    double slowest_s = 0.0;
     for (int i = 0; i < nodes; i++) {
-        slowest_s = fmax(slowest_s, median_compute(reports[i].steps, steps));
+        slowest_s = fmax(slowest_s, median_of(reports[i].compute_s, steps));
     }
-    for (int s = 0; s < steps; s++) {
-        wall[s] = reports[0].steps[s].wall_s;
-    }
-    return fmax(0.0, median(wall, steps) - slowest_s - exposed_s);
+    return fmax(0.0, median_of(reports[0].wall_s, steps) - slowest_s - exposed_s);
 }
 
 // A step among others does not take what it takes alone; the difference does not grow with the
 // step.
-static void correct(struct crew_node_profile *own, const struct tune_step *steps, int count,
-                    int micro_batches)
+static void correct(struct crew_node_profile *own, const double compute_s[],
+                    const double update_s[], int count, int micro_batches)
 {
-    double update[STEPS_MAX];
-    for (int s = 0; s < count; s++) {
-        update[s] = steps[s].update_s;
-    }
-    own->update_s = median(update, count);
+    own->update_s = median_of(update_s, count);
     if (micro_batches == 0) {
         return;
     }
     double alone_s = plan_line_seconds(&own->line, micro_batches);
-    double more_s = median_compute(steps, count) - alone_s, most_s = correction_most * alone_s;
+    double more_s = median_of(compute_s, count) - alone_s, most_s = correction_most * alone_s;
     if (fabs(more_s) > most_s) {
         if (!*own->doubt) {
             snprintf(own->doubt, sizeof(own->doubt), "steps with the others took %+.0f %% of alone",
@@ -139,25 +129,26 @@ enum stn_status tune_reduction(const struct tune_config *config, const int split
     }
     double wanted = ceil(measure_s / step_s);
     int steps = wanted < STEPS_LEAST ? STEPS_LEAST : wanted > STEPS_MAX ? STEPS_MAX : (int)wanted;
-    struct reduction_report mine = {0};
-    struct reduction_report *reports = calloc((size_t)nodes->size, sizeof(*reports));
+    struct wire_reduction mine = {0};
+    double update_s[STEPS_MAX] = {0};
+    struct wire_reduction *reports = calloc((size_t)nodes->size, sizeof(*reports));
     enum stn_status status =
         reports ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory to measure the exchange");
     status = crew_agree(nodes, status);
     if (!status) {
         assert(reports); // all have theirs
-        status = measure(config, split[nodes->rank], steps, &mine);
+        status = measure(config, split[nodes->rank], steps, &mine, update_s);
         status = crew_agree(nodes, status);
     }
     if (!status) {
-        status = comm_all_gather(nodes->comm, COMM_CONTROL, &mine, sizeof(mine), reports);
+        status = comm_all_gather_message(nodes->comm, WIRE_REDUCTION, &mine, reports);
     }
     if (!status) {
         double exposed_s = exposed_of(reports, nodes->size, steps);
         out->total_s = fmax(total_of(reports, nodes->size), exposed_s);
         out->hidden_s = out->total_s - exposed_s;
         out->uneven_s = uneven_of(reports, nodes->size, steps, exposed_s);
-        correct(own, mine.steps, steps, split[nodes->rank]);
+        correct(own, mine.compute_s, update_s, steps, split[nodes->rank]);
     }
     free(reports);
     return status;

@@ -3,6 +3,7 @@
 // in.
 #include <math.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -11,6 +12,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/safetensors.h"
 #include "cmocka_all.h"
+#include "optim/support.h"
 #include "train/small_run.h"
 #include "train/support.h"
 
@@ -210,20 +212,43 @@ static void fixture_close(struct fixture *f)
     kernel_destroy(f->kernel);
 }
 
-static void tensors_round_trip(void **state)
+static struct optim *optim_of(const struct optim_rule *rule, const struct nn_net *net)
 {
-    (void)state;
-    struct fixture f = fixture_open(4);
-    size_t count = nn_net_parameter_count(f.net), bytes = count * sizeof(float);
-    float *momentum = malloc(bytes), *weights = malloc(bytes), *read = calloc(count, sizeof(float));
-    assert_true(momentum && weights && read);
-    for (size_t i = 0; i < count; i++) {
-        momentum[i] = (float)i * 0.25f;
+    struct optim *optim;
+    const struct optim_settings settings = {.momentum = 0.9f};
+    assert_int_equal(optim_create(rule, &settings, nn_net_parameter_count(net), &optim), STN_OK);
+    return optim;
+}
+
+// The optimizer's states go by the names that its rule gives them.
+static void check_names(const char *path, const struct optim_rule *rule, const char *tensor)
+{
+    struct safetensors *file;
+    char name[200];
+    assert_int_equal(safetensors_read(path, &file), STN_OK);
+    for (int s = 0; s < rule->does->states; s++) {
+        snprintf(name, sizeof(name), "optimizer.%s.%s", rule->does->state_names[s], tensor);
+        assert_non_null(safetensors_find(file, name));
     }
-    memcpy(weights, nn_net_parameters(f.net), bytes);
+    safetensors_close(file);
+}
+
+static void check_round_trip(const struct optim_rule *rule)
+{
+    struct fixture f = fixture_open(4);
+    size_t count = nn_net_parameter_count(f.net);
+    struct optim *optim = optim_of(rule, f.net), *read = optim_of(rule, f.net);
+    float *weights = malloc(count * sizeof(float));
+    assert_non_null(weights);
+    optim_flip(optim); // the current copy is what is saved
+    for (size_t i = 0; i < count * (size_t)rule->does->states; i++) {
+        optim_state(optim, (int)(i / count))[i % count] = (float)i * 0.25f;
+    }
+    memcpy(weights, nn_net_parameters(f.net), count * sizeof(float));
     const struct checkpoint_meta meta = sample_meta();
     const char *path = in(scratch, "net.safetensors");
-    assert_int_equal(checkpoint_save(path, &meta, f.net, momentum), STN_OK);
+    assert_int_equal(checkpoint_save(path, &meta, f.net, optim), STN_OK);
+    check_names(path, rule, nn_net_tensor(f.net, 0)->name);
     nn_net_init(f.net, 6);
 
     struct checkpoint *checkpoint;
@@ -231,48 +256,61 @@ static void tensors_round_trip(void **state)
     assert_int_equal(checkpoint_load(checkpoint, f.net, read), STN_OK);
     for (int i = 0; i < nn_net_tensor_count(f.net); i++) {
         const struct nn_tensor *t = nn_net_tensor(f.net, i);
-        if (t->kind == NN_PARAMETER) {
-            size_t size = t->count * sizeof(float);
-            assert_memory_equal(nn_net_parameters(f.net) + t->offset, weights + t->offset, size);
-            assert_memory_equal(read + t->offset, momentum + t->offset, size);
+        size_t size = t->count * sizeof(float);
+        if (t->kind != NN_PARAMETER) {
+            continue;
+        }
+        assert_memory_equal(nn_net_parameters(f.net) + t->offset, weights + t->offset, size);
+        for (int s = 0; s < rule->does->states; s++) {
+            assert_memory_equal(optim_state(read, s) + t->offset, optim_state(optim, s) + t->offset,
+                                size);
         }
     }
     checkpoint_close(checkpoint);
-    free(momentum);
+    optim_destroy(optim);
+    optim_destroy(read);
     free(weights);
-    free(read);
     fixture_close(&f);
+}
+
+static void tensors_round_trip(void **state)
+{
+    (void)state;
+    check_round_trip(optim_rule_find("sgd"));
+    check_round_trip(&two_means);
 }
 
 static void other_networks_are_refused(void **state)
 {
     (void)state;
     struct fixture four = fixture_open(4), five = fixture_open(5);
-    float *momentum = calloc(nn_net_parameter_count(five.net), sizeof(float));
+    struct optim *of_four = optim_of(optim_rule_find("sgd"), four.net);
+    struct optim *of_five = optim_of(optim_rule_find("sgd"), five.net);
     struct checkpoint_meta meta = sample_meta();
     const char *path = in(scratch, "net.safetensors");
     struct checkpoint *checkpoint;
 
-    assert_int_equal(checkpoint_save(path, &meta, four.net, momentum), STN_OK);
+    assert_int_equal(checkpoint_save(path, &meta, four.net, of_four), STN_OK);
     assert_int_equal(checkpoint_open(path, &checkpoint), STN_OK);
-    assert_int_equal(checkpoint_load(checkpoint, five.net, momentum), STN_ERR_INVALID);
+    assert_int_equal(checkpoint_load(checkpoint, five.net, of_five), STN_ERR_INVALID);
     assert_non_null(strstr(errors_last(), "4 classes"));
     checkpoint_close(checkpoint);
 
     // Tensors that do not match what the metadata says.
-    assert_int_equal(checkpoint_save(path, &meta, five.net, momentum), STN_OK);
+    assert_int_equal(checkpoint_save(path, &meta, five.net, of_five), STN_OK);
     assert_int_equal(checkpoint_open(path, &checkpoint), STN_OK);
-    assert_int_equal(checkpoint_load(checkpoint, four.net, momentum), STN_ERR_CORRUPT);
+    assert_int_equal(checkpoint_load(checkpoint, four.net, of_four), STN_ERR_CORRUPT);
     assert_non_null(strstr(errors_last(), "another shape"));
     checkpoint_close(checkpoint);
 
     struct bytes b = small_checkpoint(path);
     assert_int_equal(checkpoint_open(path, &checkpoint), STN_OK);
-    assert_int_equal(checkpoint_load(checkpoint, four.net, momentum), STN_ERR_CORRUPT);
+    assert_int_equal(checkpoint_load(checkpoint, four.net, of_four), STN_ERR_CORRUPT);
     assert_non_null(strstr(errors_last(), "missing"));
     checkpoint_close(checkpoint);
     free(b.data);
-    free(momentum);
+    optim_destroy(of_four);
+    optim_destroy(of_five);
     fixture_close(&four);
     fixture_close(&five);
 }
@@ -281,10 +319,10 @@ static void a_full_disk_keeps_the_old(void **state)
 {
     (void)state;
     struct fixture f = fixture_open(4);
-    float *momentum = calloc(nn_net_parameter_count(f.net), sizeof(float));
+    struct optim *optim = optim_of(optim_rule_find("sgd"), f.net);
     struct checkpoint_meta meta = sample_meta();
     const char *path = in(scratch, "last.safetensors");
-    assert_int_equal(checkpoint_save(path, &meta, f.net, momentum), STN_OK);
+    assert_int_equal(checkpoint_save(path, &meta, f.net, optim), STN_OK);
     struct bytes before = file_load(path);
 
     struct rlimit unlimited, limit;
@@ -295,7 +333,7 @@ static void a_full_disk_keeps_the_old(void **state)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
     errors_reset();
     nn_net_init(f.net, 77);
-    enum stn_status status = checkpoint_save(path, &meta, f.net, momentum);
+    enum stn_status status = checkpoint_save(path, &meta, f.net, optim);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &unlimited), 0);
     signal(SIGXFSZ, handler);
 
@@ -308,7 +346,7 @@ static void a_full_disk_keeps_the_old(void **state)
     assert_int_equal(directory_entries(scratch), 1);
     free(before.data);
     free(after.data);
-    free(momentum);
+    optim_destroy(optim);
     fixture_close(&f);
 }
 

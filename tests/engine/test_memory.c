@@ -10,6 +10,8 @@
 static const struct nn_net_config mobilenet = {
     .shape = {.image_size = 64, .channels = 3, .classes = 10}, .micro_batch = 16};
 
+static const size_t state_bytes = 8; // of SGD, for each parameter
+
 static size_t needed(struct kernel *kernel, bool one_at_a_time)
 {
     struct nn_net_config config = mobilenet;
@@ -18,7 +20,7 @@ static size_t needed(struct kernel *kernel, bool one_at_a_time)
     config.plan_only = true;
     config.one_at_a_time = one_at_a_time;
     assert_int_equal(nn_net_create(kernel, &config, &net), STN_OK);
-    size_t bytes = engine_memory_needed(net, ENGINE_MOMENTUM_BYTES);
+    size_t bytes = engine_memory_needed(net, state_bytes);
     nn_net_destroy(net);
     return bytes;
 }
@@ -27,7 +29,7 @@ static enum stn_status settle(struct kernel *kernel, size_t limit, struct nn_net
 {
     *config = mobilenet;
     config->model = stn_model_find("mobilenet_v2");
-    return engine_memory_settle(kernel, config, ENGINE_MOMENTUM_BYTES, limit);
+    return engine_memory_settle(kernel, config, state_bytes, limit);
 }
 
 static void micro_batches_abreast_need_room(void **state)
@@ -62,11 +64,9 @@ static void what_does_not_fit_is_refused_with_what_would(void **state)
     assert_non_null(strstr(said.last, "mobilenet_v2 at 64 pixels with micro-batches of 16 needs "));
     assert_non_null(strstr(said.last, "--micro-batch 8 would fit"));
     config.one_at_a_time = false;
-    assert_int_equal(engine_memory_fits(kernel, &config, ENGINE_MOMENTUM_BYTES, one, &fits),
-                     STN_OK);
+    assert_int_equal(engine_memory_fits(kernel, &config, state_bytes, one, &fits), STN_OK);
     assert_true(fits);
-    assert_int_equal(engine_memory_fits(kernel, &config, ENGINE_MOMENTUM_BYTES, one - 1, &fits),
-                     STN_OK);
+    assert_int_equal(engine_memory_fits(kernel, &config, state_bytes, one - 1, &fits), STN_OK);
     assert_false(fits);
     kernel_destroy(kernel);
 }

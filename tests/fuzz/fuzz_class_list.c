@@ -1,25 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parser of class lists on arbitrary bytes: what it accepts are different, printable names.
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "data/class_list.h"
-#include "stannis/log.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void log_nothing(void *context, enum stn_log_level level, const char *line)
-{
-    (void)context;
-    (void)level;
-    (void)line;
-}
+#include "target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    stn_log_set_sink(log_nothing, NULL);
+    fuzz_quiet();
     struct data_class_list list;
     if (data_class_list_parse((const char *)data, size, "list", &list) != STN_OK) {
         return 0;

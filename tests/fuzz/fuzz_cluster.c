@@ -3,28 +3,11 @@
 // and survive being written and read again.
 #include <math.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cluster/cluster.h"
-#include "stannis/log.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void ignore(void *context, enum stn_log_level level, const char *line)
-{
-    (void)context;
-    (void)level;
-    (void)line;
-}
-
-static void check(bool holds)
-{
-    if (!holds) {
-        abort();
-    }
-}
+#include "target.h"
 
 static bool same_text(const char *a, const char *b)
 {
@@ -33,25 +16,25 @@ static bool same_text(const char *a, const char *b)
 
 static void check_node(const struct cluster_node *node)
 {
-    check(node->name && *node->name && strlen(node->name) < 64);
-    check(!node->host || (*node->host && *node->host != '-'));
-    check(isfinite(node->cpus) && node->cpus >= 0);
-    check(node->threads >= 0 && node->max_batch >= 0);
-    check(!node->private_dir || *node->private_dir);
+    fuzz_check(node->name && *node->name && strlen(node->name) < 64);
+    fuzz_check(!node->host || (*node->host && *node->host != '-'));
+    fuzz_check(isfinite(node->cpus) && node->cpus >= 0);
+    fuzz_check(node->threads >= 0 && node->max_batch >= 0);
+    fuzz_check(!node->private_dir || *node->private_dir);
 }
 
 static void check_round_trip(const struct cluster *cluster)
 {
     char *text;
     struct cluster again;
-    check(cluster_format(cluster, &text) == STN_OK);
-    check(cluster_parse_yaml(text, strlen(text), "again", &again) == STN_OK);
-    check(again.count == cluster->count);
+    fuzz_check(cluster_format(cluster, &text) == STN_OK);
+    fuzz_check(cluster_parse_yaml(text, strlen(text), "again", &again) == STN_OK);
+    fuzz_check(again.count == cluster->count);
     for (int i = 0; i < cluster->count; i++) {
         const struct cluster_node *a = &cluster->nodes[i], *b = &again.nodes[i];
-        check(same_text(a->name, b->name) && same_text(a->host, b->host) &&
-              same_text(a->private_dir, b->private_dir) && a->threads == b->threads &&
-              a->cpus == b->cpus && a->memory == b->memory && a->max_batch == b->max_batch);
+        fuzz_check(same_text(a->name, b->name) && same_text(a->host, b->host) &&
+                   same_text(a->private_dir, b->private_dir) && a->threads == b->threads &&
+                   a->cpus == b->cpus && a->memory == b->memory && a->max_batch == b->max_batch);
     }
     cluster_fini(&again);
     free(text);
@@ -59,8 +42,8 @@ static void check_round_trip(const struct cluster *cluster)
 
 static void check_result(enum stn_status status, struct cluster *cluster)
 {
-    check(status == STN_OK || (cluster->count == 0 && !cluster->nodes));
-    check(status != STN_OK || cluster->count > 0);
+    fuzz_check(status == STN_OK || (cluster->count == 0 && !cluster->nodes));
+    fuzz_check(status != STN_OK || cluster->count > 0);
     for (int i = 0; i < cluster->count; i++) {
         check_node(&cluster->nodes[i]);
     }
@@ -73,13 +56,8 @@ static void check_result(enum stn_status status, struct cluster *cluster)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct cluster cluster;
-    char *text = malloc(size + 1);
-    if (!text) {
-        return 0;
-    }
-    memcpy(text, data, size);
-    text[size] = '\0';
-    stn_log_set_sink(ignore, NULL);
+    char *text = fuzz_text(data, size);
+    fuzz_quiet();
     check_result(cluster_parse_yaml((const char *)data, size, "fuzz", &cluster), &cluster);
     check_result(cluster_parse_emulate(text, &cluster), &cluster);
     check_result(cluster_parse_hosts(text, &cluster), &cluster);

@@ -1,21 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The IDX reader on arbitrary bytes, as labels and as images: what it accepts must lie in the
 // buffer.
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "data/idx.h"
-#include "stannis/log.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void log_nothing(void *context, enum stn_log_level level, const char *line)
-{
-    (void)context;
-    (void)level;
-    (void)line;
-}
+#include "target.h"
 
 static void parse(const uint8_t *data, size_t size, int rank)
 {
@@ -38,7 +27,7 @@ static void parse(const uint8_t *data, size_t size, int rank)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    stn_log_set_sink(log_nothing, NULL);
+    fuzz_quiet();
     parse(data, size, 1);
     parse(data, size, 3);
     return 0;

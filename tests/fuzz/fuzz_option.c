@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Command lines (an argument a line) into the option parser, and the same text as data set specs.
 #include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/option.h"
 #include "data/spec.h"
-#include "stannis/log.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "target.h"
 
 enum { ARGUMENTS_MAX = 64, TEXT_MAX = 4096 };
 
@@ -41,26 +37,12 @@ static const struct base_option options[] = {
 };
 static const struct base_command command = {"fuzz", "", "FILE…", NULL, options};
 
-static void ignore(void *context, enum stn_log_level level, const char *line)
-{
-    (void)context;
-    (void)level;
-    (void)line;
-}
-
-static void check(bool holds)
-{
-    if (!holds) {
-        abort();
-    }
-}
-
 static void parse_spec(const char *text)
 {
     struct data_spec spec;
     if (data_spec_parse(text, &spec) == STN_OK) {
-        check(spec.kind != NULL);
-        check(spec.count >= 0 && spec.count <= DATA_SPEC_COUNT_MAX);
+        fuzz_check(spec.kind != NULL);
+        fuzz_check(spec.count >= 0 && spec.count <= DATA_SPEC_COUNT_MAX);
     }
 }
 
@@ -72,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size = size < TEXT_MAX ? size : TEXT_MAX;
     memcpy(text, data, size);
     text[size] = '\0';
-    stn_log_set_sink(ignore, NULL);
+    fuzz_quiet();
     char *save;
     for (char *word = strtok_r(text, "\n", &save); word && argc <= ARGUMENTS_MAX;
          word = strtok_r(NULL, "\n", &save)) {
@@ -82,14 +64,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct target target = {.integer = 1, .text = "default"};
     struct base_option_result result;
     if (base_option_parse(&command, argc, argv, &target, &result) == STN_OK && !result.help) {
-        check(target.real >= 0 && target.real <= 1000);
-        check(target.choice >= 0 && target.choice < 3);
-        check(target.long_integer >= 0);
-        check(target.text && *target.text);
+        fuzz_check(target.real >= 0 && target.real <= 1000);
+        fuzz_check(target.choice >= 0 && target.choice < 3);
+        fuzz_check(target.long_integer >= 0);
+        fuzz_check(target.text && *target.text);
         for (int i = 0; i < result.operand_count; i++) {
-            check(result.operands[i] != NULL);
+            fuzz_check(result.operands[i] != NULL);
         }
-        check(result.operands[result.operand_count] == NULL);
+        fuzz_check(result.operands[result.operand_count] == NULL);
     }
     return 0;
 }

@@ -1,26 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reader of plan files on arbitrary bytes: what it accepts can be written and read again, and
 // says the same.
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "stannis/log.h"
+#include "target.h"
 #include "tune/plan.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void log_nothing(void *context, enum stn_log_level level, const char *line)
-{
-    (void)context;
-    (void)level;
-    (void)line;
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    stn_log_set_sink(log_nothing, NULL);
+    fuzz_quiet();
     struct stn_plan *plan, *again;
     char *text, *text_again;
     if (tune_plan_parse((const char *)data, size, "plan", &plan) != STN_OK) {

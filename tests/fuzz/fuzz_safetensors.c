@@ -1,20 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes at all into the safetensors reader; what it accepts must be safe to walk.
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "checkpoint/safetensors.h"
-#include "stannis/log.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void ignore(void *context, enum stn_log_level level, const char *line)
-{
-    (void)context;
-    (void)level;
-    (void)line;
-}
+#include "target.h"
 
 // Reads every byte, so that a sanitizer sees a tensor that reaches outside.
 static unsigned sum(const struct safetensors *file)
@@ -35,7 +24,7 @@ static unsigned sum(const struct safetensors *file)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    stn_log_set_sink(ignore, NULL);
+    fuzz_quiet();
     struct safetensors *file;
     if (safetensors_parse(data, size, "input", &file) == STN_OK) {
         volatile unsigned kept = sum(file);

@@ -1,24 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arbitrary text as the file of a virtual cluster, as --interfere and as --trace: what is accepted
 // can be simulated, or is refused by the simulator with a status; nothing crashes.
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "sim/scene.h"
-#include "stannis/log.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "target.h"
 
 static const char nodes[] = "nodes:\n  - {name: a, speed: {each_s: 0.1}}\n"
                             "  - {name: b, speed: {each_s: 0.2}}\n";
-
-static void ignore(void *context, enum stn_log_level level, const char *line)
-{
-    (void)context;
-    (void)level;
-    (void)line;
-}
 
 // A few steps on what was read.
 static void try(const struct sim_scene *scene)
@@ -48,16 +37,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct sim_scene scene;
     const struct sim_scene_config config = {
         .devices = &devices, .net = "mobilenet_v2", .micro_batch = 4};
-    stn_log_set_sink(ignore, NULL);
+    fuzz_quiet();
     if (devices.count == 0 && sim_devices_add_builtin(&devices) != STN_OK) {
         abort();
     }
-    char *text = malloc(size + 1);
-    if (!text) {
-        return 0;
-    }
-    memcpy(text, data, size);
-    text[size] = '\0';
+    char *text = fuzz_text(data, size);
     if (sim_scene_parse(text, size, "fuzz", &config, &scene) == STN_OK) {
         try(&scene);
         sim_scene_fini(&scene);

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages from arbitrary bytes, the first of which says which message: what is accepted are the
 // bytes that encoding it again gives; what is refused can be looked at all the same.
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "target.h"
 #include "wire/wire.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

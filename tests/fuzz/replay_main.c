@@ -4,15 +4,12 @@
 // sanitizer.
 #include <dirent.h>
 #include <limits.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/random.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "target.h"
 
 enum { FILE_BYTES_MAX = 1 << 20, CUTS = 64, FLIPS = 300 };
 

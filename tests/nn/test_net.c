@@ -316,7 +316,13 @@ static void test_merge_statistics(void **state)
     float first = running[0], expected = 0.75F * first + 0.25F * sums[0] / 7;
     nn_net_merge_statistics(f.net, 7, 0.25);
     assert_true(count > 0);
-    assert_float_equal(running[0], expected, 1e-6);
+    assert_true(running[0] == first);
+    assert_float_equal(nn_net_next_buffers(f.net)[0], expected, 1e-6);
+    memcpy(nn_net_next_parameters(f.net), nn_net_parameters(f.net),
+           nn_net_parameter_count(f.net) * sizeof(float));
+    nn_net_flip(f.net);
+    assert_float_equal(nn_net_buffers(f.net)[0], expected, 1e-6);
+    assert_ptr_equal(nn_net_next_buffers(f.net), running);
     net_fixture_close(&f);
 }
 

@@ -52,7 +52,7 @@ static void profile_make(struct crew_profile *profile)
             .samples = 9,
         };
     }
-    snprintf(profile->about[2].doubt, CREW_DOUBT_BYTES, "it shook");
+    snprintf(profile->about[2].doubt, WIRE_DOUBT_BYTES, "it shook");
     profile->cluster.reduction =
         (struct plan_reduction){.total_s = 0.02, .hidden_s = 0.015, .uneven_s = 0.004};
     profile->seconds = 4.5;
