@@ -22,7 +22,7 @@ struct crew_trade {
     struct base_arena arena;
     int rank, nodes;
     const struct plan_node *limits;
-    const struct crew_meter *meter;
+    const struct crew_hooks *hooks; // NULL: none
     struct plan_trade_node own;
     int *planned; // [nodes]
     int *after;   // [nodes] micro-batches of this step, as node 0 answers
@@ -146,7 +146,7 @@ bool crew_trade_wanted(const struct stn_train_config *config)
 }
 
 enum stn_status crew_trade_create(struct comm *comm, const struct plan_node limits[],
-                                  const struct crew_meter *meter, struct crew_trade **out)
+                                  const struct crew_hooks *hooks, struct crew_trade **out)
 {
     struct crew_trade *trade = calloc(1, sizeof(*trade));
     if (trade) {
@@ -155,7 +155,7 @@ enum stn_status crew_trade_create(struct comm *comm, const struct plan_node limi
                                      .rank = comm_rank(comm),
                                      .nodes = comm_size(comm),
                                      .limits = limits,
-                                     .meter = meter};
+                                     .hooks = hooks};
     }
     if (!trade || !arrays_alloc(trade)) {
         crew_trade_destroy(trade);
@@ -202,9 +202,9 @@ static void tell(struct crew_trade *trade, int done)
     trade->told = true;
     trade->own.done = done;
     trade->own.seconds = (double)(base_clock_ns() - trade->begin_ns) * 1e-9;
-    if (trade->meter->pace) {
+    if (trade->hooks && trade->hooks->pace) {
         trade->own.seconds =
-            trade->meter->pace(trade->meter->context, trade->rank, trade->own.seconds);
+            trade->hooks->pace(trade->hooks->context, trade->rank, trade->own.seconds);
     }
     comm_submit(trade->comm, &trade->job);
 }

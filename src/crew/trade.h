@@ -8,7 +8,7 @@
 #define CREW_TRADE_H
 
 #include "comm/comm.h"
-#include "crew/meter.h"
+#include "crew/hooks.h"
 #include "plan/trade.h"
 #include "stannis/train.h"
 
@@ -17,10 +17,10 @@ struct crew_trade;
 // Do nodes trade in such a training? Only if its policy allows it and the split is not the user's.
 bool crew_trade_wanted(const struct stn_train_config *config);
 
-// `limits`: on node 0 [nodes], borrowed; their caps hold. `meter`, borrowed, may say how long this
-// node takes.
+// `limits`: on node 0 [nodes], borrowed; their caps hold. `hooks`, borrowed, may say how long this
+// node takes; NULL: none do.
 STN_MUST_CHECK enum stn_status crew_trade_create(struct comm *comm, const struct plan_node limits[],
-                                                 const struct crew_meter *meter,
+                                                 const struct crew_hooks *hooks,
                                                  struct crew_trade **out);
 // NULL is fine. One that was begun and not ended means that this node gives up: see comm_abandon.
 void crew_trade_destroy(struct crew_trade *trade);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of a step that a node does by itself: its micro-batches, one after the other or as many
 // at once as the net likes to have abreast, and where their gradients go. Allocates nothing.
-#include "emulate/emulate.h"
 #include "train/trainer.h"
 
 static void gradients_final(void *context, size_t from)
@@ -151,7 +150,9 @@ enum stn_status trainer_compute(struct trainer *t, const struct trainer_work *wo
                            group.batches[i]);
         }
         group_release(work, &group);
-        emulate_pace();
+        if (t->hooks && t->hooks->computed) {
+            t->hooks->computed(t->hooks->context);
+        }
         if (!status) {
             status = look_around(t, work, done, &total);
         }

@@ -348,15 +348,14 @@ static enum stn_status run_all(struct run *r, struct stn_train_result *out)
 
 enum stn_status train_run_on(struct comm *comm, const struct stn_train_config *config,
                              const struct stn_train_observer *observer,
-                             const struct crew_meter *meter, struct stn_train_result *out)
+                             const struct crew_hooks *hooks, struct stn_train_result *out)
 {
     struct run r = {0};
     if (observer && comm_rank(comm) == 0) {
         r.observer = *observer;
     }
-    enum stn_status status = trainer_open(comm, config, &r.observer, &r.trainer);
+    enum stn_status status = trainer_open(comm, config, &r.observer, hooks, &r.trainer);
     if (!status) {
-        r.trainer.meter = meter ? *meter : (struct crew_meter){0};
         status = run_all(&r, out);
     }
     trainer_close(&r.trainer);

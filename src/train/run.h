@@ -5,14 +5,14 @@
 #define TRAIN_RUN_H
 
 #include "comm/comm.h"
-#include "crew/meter.h"
+#include "crew/hooks.h"
 #include "stannis/train.h"
 
-// `observer` and `meter` may be NULL.
+// `observer` may be NULL. `hooks` are NULL in a real training.
 STN_MUST_CHECK enum stn_status train_run_on(struct comm *comm,
                                             const struct stn_train_config *config,
                                             const struct stn_train_observer *observer,
-                                            const struct crew_meter *meter,
+                                            const struct crew_hooks *hooks,
                                             struct stn_train_result *out);
 
 // The same for stn_tune_run.

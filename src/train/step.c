@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "base/clock.h"
-#include "emulate/emulate.h"
 #include "train/trainer.h"
 
 static double data_seconds(const struct trainer *t)
@@ -23,7 +22,10 @@ static enum stn_status accumulate(struct trainer *t, const struct crew_feed_step
     if (t->trade) {
         crew_trade_begin(t->trade, t->feed.planned, crew_feed_may_give(&t->feed, t->nodes.rank));
     }
-    enum stn_status status = emulate_interfere_step(t->interfere, t->meta.progress.step + 1);
+    enum stn_status status = STN_OK;
+    if (t->hooks && t->hooks->step) {
+        status = t->hooks->step(t->hooks->context, t->nodes.rank, t->meta.progress.step + 1);
+    }
     if (!status) {
         const struct trainer_work work = {.feed = &t->feed,
                                           .take = crew_feed_next,
@@ -62,8 +64,8 @@ static struct hypertune_report measure(struct trainer *t, const struct crew_feed
         bool full = step->end - step->begin == t->feed.batch;
         report = crew_vitals_exchanged(&t->vitals, t->meta.progress.step + 1,
                                        full ? t->feed.taken.count : 0);
-        if (t->meter.alter) {
-            t->meter.alter(t->meter.context, t->nodes.rank, &report);
+        if (t->hooks && t->hooks->measured) {
+            t->hooks->measured(t->hooks->context, t->nodes.rank, &report);
         }
     }
     return report;

@@ -368,9 +368,9 @@ static enum stn_status open_all(struct trainer *t, const struct stn_train_config
         if (!status) {
             status = open_audit(t);
         }
-        if (!status) {
-            status = emulate_interfere_open(t->meta.config.interfere, &t->nodes.cluster,
-                                            t->nodes.rank, &t->interfere);
+        if (!status && !t->hooks) {
+            status = rig_open(t->meta.config.interfere, &t->nodes.cluster, t->nodes.rank, &t->rig);
+            t->hooks = rig_hooks(t->rig);
         }
         status = crew_agree(&t->nodes, status);
     }
@@ -387,16 +387,17 @@ static enum stn_status open_all(struct trainer *t, const struct stn_train_config
 }
 
 enum stn_status trainer_open(struct comm *comm, const struct stn_train_config *config,
-                             const struct stn_train_observer *observer, struct trainer *out)
+                             const struct stn_train_observer *observer,
+                             const struct crew_hooks *hooks, struct trainer *out)
 {
-    *out = (struct trainer){0};
+    *out = (struct trainer){.hooks = hooks};
     enum stn_status status = crew_open(comm, config, &out->nodes);
     return status ? status : open_all(out, config, observer);
 }
 
 void trainer_close(struct trainer *t)
 {
-    emulate_interfere_close(t->interfere);
+    rig_close(t->rig);
     crew_audit_close(t->audit);
     free(t->best_path);
     free(t->last_path);

@@ -14,11 +14,11 @@
 #include "crew/split.h"
 #include "crew/trade.h"
 #include "crew/vitals.h"
-#include "emulate/interfere.h"
 #include "engine/engine.h"
 #include "exchange/exchange.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
+#include "rig/rig.h"
 #include "stannis/train.h"
 #include "train/run.h"
 #include "tune/plan.h"
@@ -37,12 +37,12 @@ struct trainer {
     struct crew_splits splits;
     struct stn_plan *plan; // on node 0: what was planned from measurements; NULL: nothing was
     struct exchange *exchange;
-    struct crew_trade *trade;  // NULL: nodes keep what the plan gave them
-    struct crew_vitals vitals; // with several nodes
-    struct crew_adapt *adapt;  // on the first of several nodes
-    struct crew_meter meter;
+    struct crew_trade *trade;                 // NULL: nodes keep what the plan gave them
+    struct crew_vitals vitals;                // with several nodes
+    struct crew_adapt *adapt;                 // on the first of several nodes
+    struct rig *rig;                          // what emulation does to this node; NULL: nothing
+    const struct crew_hooks *hooks;           // a test's, or the rig's; NULL in a real training
     struct crew_audit *audit;                 // NULL: not asked for
-    struct emulate_interfere *interfere;      // NULL: nothing is to disturb the run
     struct stn_train_node own;                // what this node did
     struct stn_train_node *all;               // [nodes]
     bool stop;                                // somebody asked to stop, and all nodes know
@@ -54,11 +54,11 @@ struct trainer {
 };
 
 // Every node of `comm` opens its own. It is to be closed whatever happens. The observer, which may
-// be NULL, is told of tuning.
+// be NULL, is told of tuning. `hooks` take the place of emulation's; NULL: those, if there are any.
 STN_MUST_CHECK enum stn_status trainer_open(struct comm *comm,
                                             const struct stn_train_config *config,
                                             const struct stn_train_observer *observer,
-                                            struct trainer *out);
+                                            const struct crew_hooks *hooks, struct trainer *out);
 // A zeroed or half-opened trainer may be closed too.
 void trainer_close(struct trainer *t);
 

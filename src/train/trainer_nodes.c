@@ -8,14 +8,13 @@
 #include "base/cpu.h"
 #include "base/random.h"
 #include "crew/identity.h"
-#include "emulate/emulate.h"
 #include "engine/memory.h"
 #include "stannis/log.h"
 #include "train/trainer.h"
 
 static double own_cpus(const struct trainer *t)
 {
-    double paced = emulate_pace_share();
+    double paced = rig_paced_cpus();
     return paced > 0.0                 ? paced
            : t->engine.cpu.quota > 0.0 ? t->engine.cpu.quota
                                        : t->engine.threads;
@@ -239,7 +238,7 @@ static enum stn_status open_trade(struct trainer *t)
     if (!crew_trade_wanted(&t->meta.config)) {
         return STN_OK;
     }
-    return crew_trade_create(t->nodes.comm, t->profile.nodes, &t->meter, &t->trade);
+    return crew_trade_create(t->nodes.comm, t->profile.nodes, t->hooks, &t->trade);
 }
 
 enum stn_status trainer_open_adapt(struct trainer *t)

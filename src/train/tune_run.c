@@ -13,7 +13,7 @@ enum stn_status train_tune_on(struct comm *comm, const struct stn_train_config *
     alone.audit_dir = NULL;
     *out = NULL;
     enum stn_status status =
-        trainer_open(comm, &alone, comm_rank(comm) == 0 ? observer : NULL, &trainer);
+        trainer_open(comm, &alone, comm_rank(comm) == 0 ? observer : NULL, NULL, &trainer);
     if (!status) {
         *out = trainer.plan;
         trainer.plan = NULL;

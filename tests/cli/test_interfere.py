@@ -30,12 +30,16 @@ class InterfereTest(NodesTest):
             for key in ("compute_s", "wait_s", "slowdown"):
                 self.assertEqual(len(step[key]), 3)
 
-    def test_the_load_is_in_the_share_and_ends_with_its_node(self):
+    def start_loaded(self):
         process = subprocess.Popen(
             [os.path.abspath(STANNIS), "train", *SMALL, *EMULATE, "--epochs", "100000", "--interfere",
              "csd.0@1-1000000:busy*2", "--out", str(self.folder / "out"), "--progress", "none"],
             cwd=self.folder, env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.communicate)
+        return process
+
+    def test_the_load_is_in_the_share_and_ends_with_its_node(self):
+        process = self.start_loaded()
         node, children = self.wait_until(self.loaded_node, "a load")
         for child in children:  # in the node's group, or with v1 in that of loads within it
             self.assertEqual(groups_of(child).replace("/load\n", "\n"), groups_of(node))
@@ -44,11 +48,55 @@ class InterfereTest(NodesTest):
         self.assertNotEqual(process.returncode, 0)
         self.wait_until(lambda: not processes_with(str(self.folder)), "the end of all programs")
 
+    def test_the_load_ends_with_launcher_and_node(self):
+        process = self.start_loaded()
+        node, _ = self.wait_until(self.loaded_node, "a load")
+        process.kill()
+        try:
+            os.kill(node, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # the launcher's death was the faster
+        process.communicate(timeout=120)
+        self.wait_until(lambda: not processes_with(str(self.folder)), "the end of all programs")
+
     def loaded_node(self):
-        """The node that has two children like itself, and these."""
+        """The node whose starter has two children like itself, and these."""
         pids = processes_with(str(self.folder / "out"))
         children = {pid: [child for child in pids if parent_of(child) == pid] for pid in pids}
-        return next(((pid, found) for pid, found in children.items() if len(found) == 2 and is_node(pid)), None)
+        return next(((parent_of(starter), found) for starter, found in children.items()
+                     if len(found) == 2 and is_node(parent_of(starter))), None)
+
+    def test_a_training_never_forks(self):
+        """A node makes one process, its starter, before it has threads; all others are the starter's."""
+        done = subprocess.run(
+            ["strace", "-ff", "-qq", "-e", "trace=clone,clone3,fork,vfork,execve", "-o", str(self.folder / "calls"),
+             os.path.abspath(STANNIS), "train", *SMALL, *STEPS, *EMULATE, "--interfere", "csd.0@2-5:busy*2,host@3-4:busy*1",
+             "--no-tune", "--out", str(self.folder / "out")],
+            cwd=self.folder, env=self.environment(), capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        calls = {int(path.suffix[1:]): path.read_text().splitlines() for path in self.folder.glob("calls.*")}
+        threads = {made(line) for lines in calls.values() for line in lines if is_thread(line)}
+        nodes = {pid: lines for pid, lines in calls.items() if any(map(is_thread, lines))
+                 and any(line.startswith(f'execve("{os.path.realpath(STANNIS)}"') for line in lines)}
+        self.assertEqual(len(nodes), 3)
+        programs = 0
+        for pid, lines in nodes.items():
+            births = [line for line in lines if made(line)]
+            self.assertEqual([made(line) > 0 and not is_thread(line) for line in births], [True] + [False] * (len(births) - 1))
+            programs += sum(made(line) > 0 for line in calls[made(births[0])])
+        self.assertEqual(programs, 3)
+        for thread in threads & set(calls):
+            self.assertFalse([line for line in calls[thread] if made(line) and not is_thread(line)])
+
+
+def made(line):
+    """The process or thread that a call of strace's made; 0: none."""
+    call, _, result = line.rpartition(" = ")
+    return int(result.split()[0]) if call.startswith(("clone", "fork", "vfork")) and result[0].isdigit() else 0
+
+
+def is_thread(line):
+    return "CLONE_THREAD" in line and made(line) > 0
 
 
 def proc(pid, file):

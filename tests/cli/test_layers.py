@@ -82,9 +82,12 @@ class LayersTest(unittest.TestCase):
 
     def test_libraries_do_not_print_or_exit(self):
         # A child between fork and exec, or without exec, has nowhere to return to.
-        children = ("src/launch/child.c", "src/emulate/program.c")
+        children = ("src/launch/child.c", "src/rig/program.c", "src/rig/starter.c")
         self.assertEqual(offenders(r"\b(printf|puts|putchar|exit|_exit|abort)\s*\(",
                                    ("tools/", "include/", *children)), [])
+
+    def test_only_launcher_and_starter_make_processes(self):
+        self.assertEqual(offenders(r"\b(v?fork|popen|system|posix_spawnp?|daemon)\s*\(", ("src/launch/child.c", "src/rig/starter.c")), [])
 
     def test_every_file_names_its_licence(self):
         self.assertEqual([str(path.relative_to(ROOT)) for path in SOURCES

@@ -44,10 +44,10 @@ static void trade_steps(struct comm *comm, void *context)
 {
     struct seen *seen = context;
     const struct plan_node limits[NODES] = {{.cap = 100}, {.cap = 17}, {.cap = 100}, {.cap = 100}};
-    const struct crew_meter meter = {.pace = pace};
+    const struct crew_hooks hooks = {.pace = pace};
     struct crew_trade *trade = NULL;
     int rank = comm_rank(comm);
-    enum stn_status status = crew_trade_create(comm, limits, &meter, &trade);
+    enum stn_status status = crew_trade_create(comm, limits, &hooks, &trade);
     for (int step = 0; step < STEPS && !status; step++) {
         status = work(trade, rank, &seen->done[rank][step]);
     }

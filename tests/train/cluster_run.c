@@ -14,7 +14,7 @@ struct node {
     struct comm *comm;
     struct stn_train_config config;
     struct stn_train_observer observer;
-    const struct crew_meter *meter;
+    const struct crew_hooks *hooks;
     struct stn_train_result result;
     enum stn_status status;
 };
@@ -23,7 +23,7 @@ static void *node_run(void *context)
 {
     struct node *node = context;
     node->status =
-        train_run_on(node->comm, &node->config, &node->observer, node->meter, &node->result);
+        train_run_on(node->comm, &node->config, &node->observer, node->hooks, &node->result);
     comm_close(node->comm); // the nodes leave together
     return NULL;
 }
@@ -33,20 +33,20 @@ void cluster_run(int nodes, const struct stn_train_config *config,
                  const struct stn_train_observer *observer, enum stn_status statuses[],
                  struct stn_train_result *result)
 {
-    cluster_run_measured(nodes, config, change, observer, NULL, statuses, result);
+    cluster_run_hooked(nodes, config, change, observer, NULL, statuses, result);
 }
 
-void cluster_run_measured(int nodes, const struct stn_train_config *config,
-                          void (*change)(int node, struct stn_train_config *config),
-                          const struct stn_train_observer *observer, const struct crew_meter *meter,
-                          enum stn_status statuses[], struct stn_train_result *result)
+void cluster_run_hooked(int nodes, const struct stn_train_config *config,
+                        void (*change)(int node, struct stn_train_config *config),
+                        const struct stn_train_observer *observer, const struct crew_hooks *hooks,
+                        enum stn_status statuses[], struct stn_train_result *result)
 {
     struct node all[CLUSTER_RUN_NODES_MAX] = {0};
     struct comm *comms[CLUSTER_RUN_NODES_MAX];
     pthread_t threads[CLUSTER_RUN_NODES_MAX];
     assert_int_equal(comm_loopback_create(nodes, config->timeout, comms), STN_OK);
     for (int i = 0; i < nodes; i++) {
-        all[i] = (struct node){.comm = comms[i], .config = *config, .meter = meter};
+        all[i] = (struct node){.comm = comms[i], .config = *config, .hooks = hooks};
         if (observer && i == 0) {
             all[i].observer = *observer;
         }

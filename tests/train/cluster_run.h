@@ -15,11 +15,11 @@ void cluster_run(int nodes, const struct stn_train_config *config,
                  const struct stn_train_observer *observer, enum stn_status statuses[],
                  struct stn_train_result *result);
 
-// The same, and `meter` (may be NULL) says what the nodes measure; it is called on their threads.
-void cluster_run_measured(int nodes, const struct stn_train_config *config,
-                          void (*change)(int node, struct stn_train_config *config),
-                          const struct stn_train_observer *observer, const struct crew_meter *meter,
-                          enum stn_status statuses[], struct stn_train_result *result);
+// The same, and `hooks` (may be NULL) says what the nodes measure; it is called on their threads.
+void cluster_run_hooked(int nodes, const struct stn_train_config *config,
+                        void (*change)(int node, struct stn_train_config *config),
+                        const struct stn_train_observer *observer, const struct crew_hooks *hooks,
+                        enum stn_status statuses[], struct stn_train_result *result);
 
 // The largest |a − b| of any tensor over the largest |b| of that tensor, weights and statistics of
 // two checkpoints. Statistics count, momentum does not.

@@ -10,6 +10,7 @@
 #include "cluster_run.h"
 #include "cmocka_all.h"
 #include "hypertune/report.h"
+#include "rig/starter.h"
 #include "small_run.h"
 #include "support.h"
 
@@ -133,9 +134,9 @@ static struct heard run(const struct stn_train_config *config, struct load load,
     struct heard heard = {0};
     const struct stn_train_observer observer = {
         .context = &heard, .step = hear_step, .change = hear_change};
-    const struct crew_meter meter = {.alter = measure, .context = &load};
+    const struct crew_hooks hooks = {.measured = measure, .context = &load};
     enum stn_status statuses[NODES];
-    cluster_run_measured(NODES, config, NULL, &observer, &meter, statuses, result);
+    cluster_run_hooked(NODES, config, NULL, &observer, &hooks, statuses, result);
     for (int i = 0; i < NODES; i++) {
         assert_int_equal(statuses[i], STN_OK);
     }
@@ -333,9 +334,9 @@ static struct trades run_trades(const struct stn_train_config *config,
     struct trades trades = {0};
     const struct stn_train_observer observer = {.context = &trades, .step = hear_trades};
     struct load none = {0};
-    const struct crew_meter meter = {.alter = measure, .pace = pace_of, .context = &none};
+    const struct crew_hooks hooks = {.measured = measure, .pace = pace_of, .context = &none};
     enum stn_status statuses[NODES];
-    cluster_run_measured(NODES, config, NULL, &observer, &meter, statuses, NULL);
+    cluster_run_hooked(NODES, config, NULL, &observer, &hooks, statuses, NULL);
     for (int i = 0; i < NODES; i++) {
         assert_int_equal(statuses[i], STN_OK);
     }
@@ -408,6 +409,17 @@ static void all_trade_or_nobody(void **state)
     assert_non_null(strstr(errors_last(), "other settings"));
 }
 
+struct watch {
+    int steps;
+};
+
+static void count_step(void *context, const struct stn_train_step *step)
+{
+    struct watch *watch = context;
+    (void)step;
+    watch->steps++;
+}
+
 static void assert_all_fail(const struct stn_train_config *config, const char *line)
 {
     enum stn_status statuses[NODES];
@@ -430,8 +442,33 @@ static void a_node_that_fails_before_it_trades_ends_all(void **state)
     config.cluster = "nodes: [{name: a}, {name: b}, {name: c}]";
     config.interfere = "b@2-1000:gzip*1"; // noticed in the third step, or when it has ended
     setenv("PATH", "/nowhere", 1);
+    assert_int_equal(rig_starter_begin(), STN_OK);
     assert_all_fail(&config, "is gzip installed?");
+    rig_starter_end();
     setenv("PATH", path, 1);
+}
+
+static enum stn_status fail_on_c(void *context, int node, int64_t step)
+{
+    (void)context;
+    return node == 2 && step == 4 ? stn_fail(STN_ERR_IO, "node c: failed in step 4") : STN_OK;
+}
+
+// Whatever it is that goes wrong on a node in a step: the others learn of it in that step.
+static void a_node_that_is_made_to_fail_ends_all(void **state)
+{
+    (void)state;
+    struct stn_train_config config = steps_of_nine(NULL);
+    struct watch watch = {0};
+    const struct stn_train_observer observer = {.context = &watch, .step = count_step};
+    const struct crew_hooks hooks = {.step = fail_on_c};
+    enum stn_status statuses[NODES];
+    cluster_run_hooked(NODES, &config, NULL, &observer, &hooks, statuses, NULL);
+    for (int i = 0; i < NODES; i++) {
+        assert_int_equal(statuses[i], STN_ERR_IO);
+    }
+    assert_int_equal(watch.steps, 3);
+    assert_non_null(strstr(errors_last(), "node c: failed in step 4"));
 }
 
 static void a_node_that_fails_after_it_traded_ends_all(void **state)
@@ -528,6 +565,7 @@ int main(void)
         cmocka_unit_test(steps_that_are_short_are_let_be),
         cmocka_unit_test(all_trade_or_nobody),
         cmocka_unit_test(a_node_that_fails_before_it_trades_ends_all),
+        cmocka_unit_test(a_node_that_is_made_to_fail_ends_all),
         cmocka_unit_test(a_node_that_fails_after_it_traded_ends_all),
         cmocka_unit_test(others_are_told_and_move_nothing),
         cmocka_unit_test(the_papers_way_ends_the_epoch),

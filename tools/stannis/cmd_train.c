@@ -10,6 +10,7 @@
 #include "places.h"
 #include "report/format.h"
 #include "report/names.h"
+#include "rig/starter.h"
 #include "stannis/stannis.h"
 #include "stop.h"
 #include "verb.h"
@@ -340,9 +341,13 @@ static enum stn_status train_as_node(struct train_options *o)
     char *text = NULL;
     enum stn_status status = o->leads ? nodes_text(&o->nodes, &text) : STN_OK;
     o->config.cluster = text;
+    if (status == STN_OK && o->config.interfere) {
+        status = rig_starter_begin(); // before MPI and threads are there
+    }
     if (status == STN_OK) {
         status = train(o);
     }
+    rig_starter_end();
     free(text);
     return status;
 }

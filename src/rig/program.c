@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "emulate/program.h"
+#include "rig/program.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -48,10 +48,10 @@ noreturn static void become_gzip(void)
     if (zeros == STDIN_FILENO && nowhere == STDOUT_FILENO && dup(nowhere) == STDERR_FILENO) {
         execlp("gzip", "gzip", "-c", (char *)NULL);
     }
-    _exit(EMULATE_PROGRAM_MISSING);
+    _exit(RIG_PROGRAM_MISSING);
 }
 
-noreturn void emulate_program_run(bool gzip, double share, pid_t parent)
+noreturn void rig_program_run(bool gzip, double share, pid_t parent)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1};
     prctl(PR_SET_PDEATHSIG, SIGKILL);

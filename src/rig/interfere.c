@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "emulate/interfere.h"
+#include "rig/interfere.h"
 
-#include <errno.h>
 #include <math.h>
-#include <signal.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -13,7 +12,8 @@
 #include "emulate/emulate.h"
 #include "emulate/group.h"
 #include "emulate/membership.h"
-#include "emulate/program.h"
+#include "rig/program.h"
+#include "rig/starter.h"
 #include "stannis/log.h"
 
 // One program of this node.
@@ -21,10 +21,11 @@ struct program {
     int load; // of the schedule
     double share;
     pid_t pid;  // 0: not running
+    int fd;     // readable when it has ended
     bool apart; // in the group of loads
 };
 
-struct emulate_interfere {
+struct rig_interfere {
     struct emulate_schedule schedule;
     const char *node;         // borrowed from the cluster
     struct program *programs; // [count], of this node's loads
@@ -39,41 +40,39 @@ struct emulate_interfere {
 static void end(struct program *program)
 {
     if (program->pid > 0) {
-        kill(program->pid, SIGKILL); // still ours: nobody else waits for it
-        while (waitpid(program->pid, NULL, 0) < 0 && errno == EINTR) {
-        }
+        int wait_status;
+        (void)rig_starter_stop(program->pid, &wait_status); // gone, if the starter is
+        close(program->fd);
         *program = (struct program){.load = program->load, .share = program->share};
     }
 }
 
-static enum stn_status start(const struct emulate_interfere *interfere, struct program *program)
+static enum stn_status start(const struct rig_interfere *interfere, struct program *program)
 {
     bool gzip = interfere->schedule.loads[program->load].kind == EMULATE_LOAD_GZIP;
-    pid_t parent = getpid(), pid = fork();
-    if (pid == 0) {
-        emulate_program_run(gzip, program->share, parent);
-    }
-    if (pid < 0) {
-        return stn_fail(STN_ERR_IO, "node %s: cannot start a program that interferes: %s",
-                        interfere->node, strerror(errno));
-    }
-    program->pid = pid;
-    return STN_OK;
+    return rig_starter_start(interfere->node, gzip, program->share, &program->pid, &program->fd);
 }
 
 // A load that is gone would make an experiment a lie.
-static enum stn_status check(const struct emulate_interfere *interfere, struct program *program)
+static enum stn_status check(const struct rig_interfere *interfere, struct program *program)
 {
     int wait_status;
-    if (waitpid(program->pid, &wait_status, WNOHANG) != program->pid) {
+    struct pollfd ended = {.fd = program->fd, .events = POLLIN};
+    if (poll(&ended, 1, 0) <= 0) {
         return STN_OK;
     }
+    bool known = rig_starter_stop(program->pid, &wait_status);
+    close(program->fd);
     program->pid = 0;
+    if (!known) {
+        return stn_fail(STN_ERR_IO, "node %s: what starts programs that interfere has ended",
+                        interfere->node);
+    }
     if (WIFEXITED(wait_status)) {
         return stn_fail(STN_ERR_IO, "node %s: a program that was to interfere ended with code %d%s",
                         interfere->node, WEXITSTATUS(wait_status),
-                        WEXITSTATUS(wait_status) == EMULATE_PROGRAM_MISSING ? "; is gzip installed?"
-                                                                            : "");
+                        WEXITSTATUS(wait_status) == RIG_PROGRAM_MISSING ? "; is gzip installed?"
+                                                                        : "");
     }
     return stn_fail(STN_ERR_IO, "node %s: a program that was to interfere was ended by signal %d",
                     interfere->node, WTERMSIG(wait_status));
@@ -82,7 +81,7 @@ static enum stn_status check(const struct emulate_interfere *interfere, struct p
 // Which core a process happens to run on decides how much of a share it gets beside others: three
 // beside one took from 71 to 80 % of it instead of 75, for seconds. Two and more are given their
 // part, and no more; what they leave is the node's. One beside one is even by itself.
-static void share_out(struct emulate_interfere *interfere)
+static void share_out(struct rig_interfere *interfere)
 {
     const struct emulate_membership *own = &interfere->membership;
     int whole = 0, threads = interfere->threads;
@@ -105,7 +104,7 @@ static void share_out(struct emulate_interfere *interfere)
     }
 }
 
-enum stn_status emulate_interfere_step(struct emulate_interfere *interfere, int64_t step)
+enum stn_status rig_interfere_step(struct rig_interfere *interfere, int64_t step)
 {
     enum stn_status status = STN_OK;
     for (int i = 0; interfere && i < interfere->count && !status; i++) {
@@ -140,12 +139,12 @@ static enum stn_status check_nodes(const struct emulate_schedule *schedule, cons
     return STN_OK;
 }
 
-static bool is_own(const struct emulate_interfere *interfere, int load)
+static bool is_own(const struct rig_interfere *interfere, int load)
 {
     return strcmp(interfere->schedule.loads[load].node, interfere->node) == 0;
 }
 
-static void list_programs(struct emulate_interfere *interfere)
+static void list_programs(struct rig_interfere *interfere)
 {
     for (int i = 0; i < interfere->schedule.count; i++) {
         double processes = is_own(interfere, i) ? interfere->schedule.loads[i].processes : 0;
@@ -156,7 +155,7 @@ static void list_programs(struct emulate_interfere *interfere)
     }
 }
 
-static enum stn_status open_programs(struct emulate_interfere *interfere)
+static enum stn_status open_programs(struct rig_interfere *interfere)
 {
     size_t count = 0;
     for (int i = 0; i < interfere->schedule.count; i++) {
@@ -176,14 +175,14 @@ static enum stn_status open_programs(struct emulate_interfere *interfere)
     return STN_OK;
 }
 
-enum stn_status emulate_interfere_open(const char *text, const struct cluster *cluster, int rank,
-                                       struct emulate_interfere **out)
+enum stn_status rig_interfere_open(const char *text, const struct cluster *cluster, int rank,
+                                   struct rig_interfere **out)
 {
     *out = NULL;
     if (!text) {
         return STN_OK;
     }
-    struct emulate_interfere *interfere = calloc(1, sizeof(*interfere));
+    struct rig_interfere *interfere = calloc(1, sizeof(*interfere));
     if (!interfere) {
         return stn_fail(STN_ERR_NO_MEMORY, "--interfere: no memory");
     }
@@ -202,14 +201,14 @@ enum stn_status emulate_interfere_open(const char *text, const struct cluster *c
         status = open_programs(interfere);
     }
     if (status) {
-        emulate_interfere_close(interfere);
+        rig_interfere_close(interfere);
         return status;
     }
     *out = interfere;
     return STN_OK;
 }
 
-void emulate_interfere_close(struct emulate_interfere *interfere)
+void rig_interfere_close(struct rig_interfere *interfere)
 {
     if (!interfere) {
         return;
