@@ -26,7 +26,7 @@ static const struct conf_key keys[] = {
     {NULL, CONF_TEXT, 0, 0, 0, NULL},
 };
 
-static enum stn_status read_entry(struct conf *conf, const struct yaml_node_s *value,
+static enum stn_status read_entry(struct conf *conf, const struct conf_value *value,
                                   struct cluster_build *build)
 {
     struct entry entry = {.count = 1};
@@ -52,7 +52,7 @@ static enum stn_status read_nodes(struct conf *conf, struct cluster_build *build
 {
     static const struct conf_key top[] = {{"nodes", CONF_VALUE, 0, 0, 0, NULL},
                                           {NULL, CONF_TEXT, 0, 0, 0, NULL}};
-    const struct yaml_node_s *list = NULL;
+    const struct conf_value *list = NULL;
     enum stn_status status = conf_read_map(conf, conf_root(conf), top,
                                            "\"nodes:\" with a list of nodes below it", "", &list);
     if (status != STN_OK) {

@@ -5,8 +5,11 @@
 //
 //     conf_load | conf_parse → conf_root → { conf_read_map | conf_at } … → conf_fini
 //
-// Values are of libyaml, which stays inside; they and the texts read from them live until
-// conf_fini. Not for several threads at once.
+//     conf_writer_create → { conf_writer_list → { conf_writer_item → conf_writer_pair … } … } …
+//     → conf_writer_finish
+//
+// libyaml stays inside. Values, and the texts read from them, live until conf_fini. Not for several
+// threads at once.
 #ifndef CONF_CONF_H
 #define CONF_CONF_H
 
@@ -14,13 +17,13 @@
 
 #include "stannis/status.h"
 
-struct yaml_document_s;
-struct yaml_node_s; // a value: scalar, list or mapping
+struct conf_document;
+struct conf_value; // scalar, list or mapping
 
 struct conf {
     const char *label; // the file, for messages; borrowed
     int line;          // of what is being read; 0: there is none
-    struct yaml_document_s *document;
+    struct conf_document *document;
 };
 
 // Exactly one document. On failure nothing is kept.
@@ -28,21 +31,20 @@ STN_MUST_CHECK enum stn_status conf_parse(const char *text, size_t bytes, const 
                                           struct conf *out);
 // `what` is it, in messages: "cluster file". `path` is kept as the label.
 STN_MUST_CHECK enum stn_status conf_load(const char *path, const char *what, struct conf *out);
+// The text of such a file alone, to be freed.
+STN_MUST_CHECK enum stn_status conf_load_text(const char *path, const char *what, char **text,
+                                              size_t *bytes);
 void conf_fini(struct conf *conf);
 
 // One line that begins with "LABEL:LINE: ".
 enum stn_status conf_fail(const struct conf *conf, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 // Sets the line to that of `value`, for what fails from now on.
-void conf_go(struct conf *conf, const struct yaml_node_s *value);
+void conf_go(struct conf *conf, const struct conf_value *value);
 
-const struct yaml_node_s *conf_root(const struct conf *conf); // NULL: empty
-int conf_count(const struct yaml_node_s *value);              // of a list; −1: it is none
-const struct yaml_node_s *conf_at(const struct conf *conf, const struct yaml_node_s *list, int i);
-// What a mapping has under `name`, of a file whose other keys are nobody's business here; NULL: it
-// is no mapping, or has no such key.
-const struct yaml_node_s *conf_find(const struct conf *conf, const struct yaml_node_s *map,
-                                    const char *name);
+const struct conf_value *conf_root(const struct conf *conf); // NULL: empty
+int conf_count(const struct conf_value *value);              // of a list; −1: it is none
+const struct conf_value *conf_at(const struct conf *conf, const struct conf_value *list, int i);
 
 enum conf_kind {
     CONF_TEXT,  // const char *: one line, not empty
@@ -50,7 +52,7 @@ enum conf_kind {
     CONF_REAL,  // double, within min … max
     CONF_BYTES, // size_t, > 0: 512M, 4G
     CONF_FLAG,  // bool: true, false
-    CONF_VALUE, // const struct yaml_node_s *: whatever it is, for the caller to read
+    CONF_VALUE, // const struct conf_value *: whatever it is, for the caller to read
 };
 
 struct conf_key {
@@ -65,11 +67,25 @@ enum { CONF_KEYS_MAX = 32 };
 
 // Reads every pair of `map` into `target`; what is not there stays as it is. `keys` ends with a row
 // without name. `expected` says what it is if it is no mapping; `twice` follows "given twice".
-STN_MUST_CHECK enum stn_status conf_read_map(struct conf *conf, const struct yaml_node_s *map,
+STN_MUST_CHECK enum stn_status conf_read_map(struct conf *conf, const struct conf_value *map,
                                              const struct conf_key keys[], const char *expected,
                                              const char *twice, void *target);
 // The one scalar, as a row says that has no offset.
-STN_MUST_CHECK enum stn_status conf_read_value(struct conf *conf, const struct yaml_node_s *value,
+STN_MUST_CHECK enum stn_status conf_read_value(struct conf *conf, const struct conf_value *value,
                                                const struct conf_key *key, void *field);
+
+// ---- writing -----------------------------------------------------------------------------------
+
+// A file of lists of mappings. NULL when memory is out; what fails later is said at the end.
+struct conf_writer;
+struct conf_writer *conf_writer_create(void);
+void conf_writer_list(struct conf_writer *writer, const char *key); // the next of the file
+void conf_writer_item(struct conf_writer *writer);                  // the next of the list
+// One line of the item; quoted where YAML needs it.
+void conf_writer_pair(struct conf_writer *writer, const char *key, const char *value);
+// The text, to be freed. The writer is no more, whatever happens; NULL is a failed one. `what` is
+// it, in messages: "cluster".
+STN_MUST_CHECK enum stn_status conf_writer_finish(struct conf_writer *writer, const char *what,
+                                                  char **out);
 
 #endif

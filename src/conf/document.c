@@ -4,10 +4,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <yaml.h>
 
-#include "conf/conf.h"
+#include "conf/yaml.h"
 
 enum stn_status conf_fail(const struct conf *conf, const char *format, ...)
 {
@@ -22,9 +20,9 @@ enum stn_status conf_fail(const struct conf *conf, const char *format, ...)
     return stn_fail(STN_ERR_INVALID, "%s: %s", conf->label, text);
 }
 
-void conf_go(struct conf *conf, const struct yaml_node_s *value)
+void conf_go(struct conf *conf, const struct conf_value *value)
 {
-    conf->line = (int)value->start_mark.line + 1;
+    conf->line = (int)conf_yaml(value)->start_mark.line + 1;
 }
 
 // ---- parsing -----------------------------------------------------------------------------------
@@ -60,11 +58,11 @@ static enum stn_status check_end(struct conf *conf, yaml_parser_t *parser)
 
 static enum stn_status parse_document(struct conf *conf, yaml_parser_t *parser)
 {
-    yaml_document_t *document = malloc(sizeof(*document));
+    struct conf_document *document = malloc(sizeof(*document));
     if (!document) {
         return fail_memory(conf);
     }
-    if (!yaml_parser_load(parser, document)) {
+    if (!yaml_parser_load(parser, &document->yaml)) {
         free(document);
         return fail_syntax(conf, parser);
     }
@@ -91,7 +89,7 @@ enum stn_status conf_parse(const char *text, size_t bytes, const char *label, st
 void conf_fini(struct conf *conf)
 {
     if (conf->document) {
-        yaml_document_delete(conf->document);
+        yaml_document_delete(&conf->document->yaml);
         free(conf->document);
     }
     conf->document = NULL;
@@ -99,37 +97,22 @@ void conf_fini(struct conf *conf)
 
 // ---- walking -----------------------------------------------------------------------------------
 
-const struct yaml_node_s *conf_root(const struct conf *conf)
+const struct conf_value *conf_root(const struct conf *conf)
 {
-    return yaml_document_get_root_node(conf->document);
+    return conf_value_of(yaml_document_get_root_node(&conf->document->yaml));
 }
 
-int conf_count(const struct yaml_node_s *value)
+int conf_count(const struct conf_value *value)
 {
-    if (value->type != YAML_SEQUENCE_NODE) {
+    const yaml_node_t *list = conf_yaml(value);
+    if (list->type != YAML_SEQUENCE_NODE) {
         return -1;
     }
-    return (int)(value->data.sequence.items.top - value->data.sequence.items.start);
+    return (int)(list->data.sequence.items.top - list->data.sequence.items.start);
 }
 
-const struct yaml_node_s *conf_at(const struct conf *conf, const struct yaml_node_s *list, int i)
+const struct conf_value *conf_at(const struct conf *conf, const struct conf_value *list, int i)
 {
-    return yaml_document_get_node(conf->document, list->data.sequence.items.start[i]);
-}
-
-const struct yaml_node_s *conf_find(const struct conf *conf, const struct yaml_node_s *map,
-                                    const char *name)
-{
-    if (!map || map->type != YAML_MAPPING_NODE) {
-        return NULL;
-    }
-    for (const yaml_node_pair_t *pair = map->data.mapping.pairs.start;
-         pair < map->data.mapping.pairs.top; pair++) {
-        const yaml_node_t *key = yaml_document_get_node(conf->document, pair->key);
-        if (key->type == YAML_SCALAR_NODE &&
-            strcmp((const char *)key->data.scalar.value, name) == 0) {
-            return yaml_document_get_node(conf->document, pair->value);
-        }
-    }
-    return NULL;
+    return conf_value_of(yaml_document_get_node(&conf->document->yaml,
+                                                conf_yaml(list)->data.sequence.items.start[i]));
 }

@@ -4,11 +4,10 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <yaml.h>
 
 #include "base/number.h"
 #include "base/option.h"
-#include "conf/conf.h"
+#include "conf/yaml.h"
 
 // ---- scalars -----------------------------------------------------------------------------------
 
@@ -78,15 +77,15 @@ static bool parse(const char *text, const struct conf_key *key, void *field)
     return false;
 }
 
-enum stn_status conf_read_value(struct conf *conf, const struct yaml_node_s *value,
+enum stn_status conf_read_value(struct conf *conf, const struct conf_value *value,
                                 const struct conf_key *key, void *field)
 {
     conf_go(conf, value);
     if (key->kind == CONF_VALUE) {
-        *(const struct yaml_node_s **)field = value;
+        *(const struct conf_value **)field = value;
         return STN_OK;
     }
-    const char *text = text_of(value);
+    const char *text = text_of(conf_yaml(value));
     if (!text) {
         return conf_fail(conf, "%s: expected one value on one line", key->name);
     }
@@ -111,11 +110,11 @@ static enum stn_status fail_key(struct conf *conf, const char *text, const struc
     return conf_fail(conf, "'%.80s': unknown key; there is %s", text, list);
 }
 
-static enum stn_status find_key(struct conf *conf, const yaml_node_t *node,
+static enum stn_status find_key(struct conf *conf, const struct conf_value *value,
                                 const struct conf_key keys[], int *out)
 {
-    const char *text = text_of(node);
-    conf_go(conf, node);
+    const char *text = text_of(conf_yaml(value));
+    conf_go(conf, value);
     if (!text) {
         return conf_fail(conf, "expected a key, as %s:", keys[0].name);
     }
@@ -128,20 +127,25 @@ static enum stn_status find_key(struct conf *conf, const yaml_node_t *node,
     return fail_key(conf, text, keys);
 }
 
-enum stn_status conf_read_map(struct conf *conf, const struct yaml_node_s *map,
+static const struct conf_value *value_at(const struct conf *conf, int index)
+{
+    return conf_value_of(yaml_document_get_node(&conf->document->yaml, index));
+}
+
+enum stn_status conf_read_map(struct conf *conf, const struct conf_value *map,
                               const struct conf_key keys[], const char *expected, const char *twice,
                               void *target)
 {
     bool seen[CONF_KEYS_MAX] = {false};
-    conf->line = map ? (int)map->start_mark.line + 1 : 1;
-    if (!map || map->type != YAML_MAPPING_NODE) {
+    const yaml_node_t *yaml = conf_yaml(map);
+    conf->line = map ? (int)yaml->start_mark.line + 1 : 1;
+    if (!map || yaml->type != YAML_MAPPING_NODE) {
         return conf_fail(conf, "expected %s", expected);
     }
-    for (const yaml_node_pair_t *pair = map->data.mapping.pairs.start;
-         pair < map->data.mapping.pairs.top; pair++) {
+    for (const yaml_node_pair_t *pair = yaml->data.mapping.pairs.start;
+         pair < yaml->data.mapping.pairs.top; pair++) {
         int key = 0;
-        enum stn_status status =
-            find_key(conf, yaml_document_get_node(conf->document, pair->key), keys, &key);
+        enum stn_status status = find_key(conf, value_at(conf, pair->key), keys, &key);
         if (status != STN_OK) {
             return status;
         }
@@ -149,8 +153,8 @@ enum stn_status conf_read_map(struct conf *conf, const struct yaml_node_s *map,
             return conf_fail(conf, "%s: given twice%s", keys[key].name, twice);
         }
         seen[key] = true;
-        status = conf_read_value(conf, yaml_document_get_node(conf->document, pair->value),
-                                 &keys[key], (char *)target + keys[key].offset);
+        status = conf_read_value(conf, value_at(conf, pair->value), &keys[key],
+                                 (char *)target + keys[key].offset);
         if (status != STN_OK) {
             return status;
         }

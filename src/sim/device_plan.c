@@ -1,103 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nodes of a plan file as devices: measured on this cluster, so the best source there is. JSON
-// is YAML, so it is read in the same way. A plan has no power, and its exchange is of all nodes
-// together: such devices' links are no bottleneck.
-#include <float.h>
-
+// The nodes of a plan file as devices: measured on this cluster, so the best source there is. A
+// plan has no power, and its exchange is of all nodes together: such devices' links are no
+// bottleneck.
+#include "planfile/planfile.h"
 #include "sim/device_reader.h"
 
-enum { NODES_MAX = 1000, MICRO_BATCH_MAX = 1000000 };
+enum { NODES_MAX = 1000 };
 
-bool sim_reader_is_plan(const struct sim_reader *r)
+static enum stn_status add_node(struct sim_reader *r, const struct stn_plan *plan,
+                                const struct stn_plan_node *node, struct sim_device *out)
 {
-    return conf_find(&r->conf, conf_root(&r->conf), "stannis_plan") != NULL;
-}
-
-// The value under a row's name, which has to be there.
-static enum stn_status need(struct sim_reader *r, const struct yaml_node_s *map,
-                            const struct conf_key *key, void *field)
-{
-    const struct yaml_node_s *value = conf_find(&r->conf, map, key->name);
-    if (!value) {
-        conf_go(&r->conf, map);
-        return conf_fail(&r->conf, "%s is missing", key->name);
-    }
-    return conf_read_value(&r->conf, value, key, field);
-}
-
-struct plan {
-    const char *net, *date;
-    int micro_batch;
-};
-
-static enum stn_status read_header(struct sim_reader *r, struct plan *out)
-{
-    static const struct conf_key net = {"net", CONF_TEXT, 0, 0, 0, NULL};
-    static const struct conf_key date = {"date", CONF_TEXT, 0, 0, 0, NULL};
-    static const struct conf_key size = {"micro_batch", CONF_WHOLE, 0, 1, MICRO_BATCH_MAX, NULL};
-    const struct yaml_node_s *root = conf_root(&r->conf);
-    enum stn_status status = need(r, root, &net, &out->net);
-    if (status == STN_OK) {
-        status = need(r, root, &date, &out->date);
-    }
-    return status == STN_OK ? need(r, root, &size, &out->micro_batch) : status;
-}
-
-static enum stn_status read_node(struct sim_reader *r, const struct plan *plan,
-                                 const struct yaml_node_s *value, struct sim_device *out)
-{
-    static const struct conf_key name = {"name", CONF_TEXT, 0, 0, 0, NULL};
-    static const struct conf_key fixed = {"fixed_seconds", CONF_REAL,           0, 0,
-                                          DBL_MAX,         "seconds, 0 or more"};
-    static const struct conf_key each = {"each_seconds", CONF_REAL, 0,
-                                         1e-12,          1e6,       "seconds, more than 0"};
-    struct sim_device_net *net = base_arena_alloc(&r->devices->arena, sizeof(*net));
+    struct base_arena *arena = &r->devices->arena;
+    struct sim_device_net *net = base_arena_alloc(arena, sizeof(*net));
     if (!net) {
         return sim_reader_fail_memory(r);
     }
-    *net = (struct sim_device_net){0};
-    *out = (struct sim_device){.nets = net, .net_count = 1};
-    enum stn_status status = need(r, value, &name, &out->name);
-    if (status == STN_OK) {
-        status = need(r, value, &fixed, &net->line.fixed_s);
+    if (sim_devices_find(r->devices, node->name)) {
+        return conf_fail(&r->conf, "name: '%.80s' is a device already", node->name);
     }
-    if (status == STN_OK) {
-        status = need(r, value, &each, &net->line.each_s);
-    }
-    if (status != STN_OK) {
-        return status;
-    }
-    if (sim_devices_find(r->devices, out->name)) {
-        return conf_fail(&r->conf, "name: '%.80s' is a device already", out->name);
-    }
-    net->line.each_s /= plan->micro_batch;
-    net->net = plan->net;
-    net->source =
-        base_arena_printf(&r->devices->arena, "%s, measured %s", r->conf.label, plan->date);
-    bool kept = net->source && sim_reader_keep(r, &net->net) && sim_reader_keep(r, &out->name);
-    return kept ? STN_OK : sim_reader_fail_memory(r);
+    *net = (struct sim_device_net){
+        .net = base_arena_strdup(arena, plan->net),
+        .source = base_arena_printf(arena, "%s, measured %s", r->conf.label, plan->date),
+        .line = {.fixed_s = node->fixed_seconds, .each_s = node->each_seconds / plan->micro_batch},
+    };
+    *out = (struct sim_device){
+        .name = base_arena_strdup(arena, node->name), .nets = net, .net_count = 1};
+    return net->net && net->source && out->name ? STN_OK : sim_reader_fail_memory(r);
 }
 
-enum stn_status sim_reader_read_plan(struct sim_reader *r)
+enum stn_status sim_reader_add_plan(struct sim_reader *r, const struct stn_plan *plan)
 {
-    static const struct conf_key nodes = {"nodes", CONF_VALUE, 0, 0, 0, NULL};
-    const struct yaml_node_s *list = NULL;
-    struct plan plan = {.micro_batch = 1};
-    enum stn_status status = read_header(r, &plan);
-    if (status == STN_OK) {
-        status = need(r, conf_root(&r->conf), &nodes, &list);
+    if (plan->nodes > NODES_MAX - r->devices->count) {
+        return conf_fail(&r->conf, "a plan of %d nodes; at most %d devices are kept", plan->nodes,
+                         NODES_MAX);
     }
-    if (status != STN_OK) {
-        return status;
-    }
-    int count = conf_count(list);
-    if (count < 1 || count > NODES_MAX - r->devices->count) {
-        return conf_fail(&r->conf, "nodes: expected a list of 1 to %d", NODES_MAX);
-    }
-    status = sim_reader_reserve(r, count);
-    for (int i = 0; i < count && status == STN_OK; i++) {
+    enum stn_status status = sim_reader_reserve(r, plan->nodes);
+    for (int i = 0; i < plan->nodes && status == STN_OK; i++) {
         struct sim_device *device = &r->devices->devices[r->devices->count];
-        status = read_node(r, &plan, conf_at(&r->conf, list, i), device);
+        status = add_node(r, plan, &plan->node[i], device);
         r->devices->count += status == STN_OK;
     }
     return status;

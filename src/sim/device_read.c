@@ -2,8 +2,10 @@
 // The device file: rows of keys for each kind of mapping, and what only several values together can
 // break.
 #include <float.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "planfile/planfile.h"
 #include "sim/device_reader.h"
 
 enum { ITEMS_MAX = 1000, BATCH_MAX = 1000000 };
@@ -18,12 +20,12 @@ enum { ITEMS_MAX = 1000, BATCH_MAX = 1000000 };
 
 struct device_entry {
     struct sim_device device;
-    const struct yaml_node_s *power, *link, *networks;
+    const struct conf_value *power, *link, *networks;
 };
 
 struct net_entry {
     struct sim_device_net net;
-    const struct yaml_node_s *speeds;
+    const struct conf_value *speeds;
 };
 
 #define END                                                                                        \
@@ -89,7 +91,7 @@ static const struct conf_key speed_keys[] = {
 // ---- parts of a device -------------------------------------------------------------------------
 
 // Room for the items of the list that `what` is.
-static enum stn_status start_list(struct sim_reader *r, const struct yaml_node_s *list,
+static enum stn_status start_list(struct sim_reader *r, const struct conf_value *list,
                                   const char *what, size_t item, void **items, int *count)
 {
     conf_go(&r->conf, list);
@@ -101,7 +103,7 @@ static enum stn_status start_list(struct sim_reader *r, const struct yaml_node_s
     return *items ? STN_OK : sim_reader_fail_memory(r);
 }
 
-static enum stn_status read_power(struct sim_reader *r, const struct yaml_node_s *value,
+static enum stn_status read_power(struct sim_reader *r, const struct conf_value *value,
                                   struct sim_device_power *out)
 {
     enum stn_status status =
@@ -116,7 +118,7 @@ static enum stn_status read_power(struct sim_reader *r, const struct yaml_node_s
     return sim_reader_keep(r, &out->source) ? STN_OK : sim_reader_fail_memory(r);
 }
 
-static enum stn_status read_link(struct sim_reader *r, const struct yaml_node_s *value,
+static enum stn_status read_link(struct sim_reader *r, const struct conf_value *value,
                                  struct sim_device_link *out)
 {
     enum stn_status status =
@@ -130,7 +132,7 @@ static enum stn_status read_link(struct sim_reader *r, const struct yaml_node_s 
     return sim_reader_keep(r, &out->source) ? STN_OK : sim_reader_fail_memory(r);
 }
 
-static enum stn_status read_speed(struct sim_reader *r, const struct yaml_node_s *value,
+static enum stn_status read_speed(struct sim_reader *r, const struct conf_value *value,
                                   const struct sim_speed *previous, struct sim_speed *out)
 {
     enum stn_status status = conf_read_map(&r->conf, value, speed_keys,
@@ -176,7 +178,7 @@ static enum stn_status fit_line(struct sim_reader *r, struct sim_device_net *net
     return status;
 }
 
-static enum stn_status read_speeds(struct sim_reader *r, const struct yaml_node_s *list,
+static enum stn_status read_speeds(struct sim_reader *r, const struct conf_value *list,
                                    struct sim_device_net *net)
 {
     enum stn_status status = start_list(r, list, "speeds", sizeof(*net->speeds),
@@ -188,7 +190,7 @@ static enum stn_status read_speeds(struct sim_reader *r, const struct yaml_node_
     return status == STN_OK ? fit_line(r, net) : status;
 }
 
-static enum stn_status read_net(struct sim_reader *r, const struct yaml_node_s *value,
+static enum stn_status read_net(struct sim_reader *r, const struct conf_value *value,
                                 struct sim_device_net *out)
 {
     struct net_entry entry = {0};
@@ -210,7 +212,7 @@ static enum stn_status read_net(struct sim_reader *r, const struct yaml_node_s *
     return entry.speeds ? read_speeds(r, entry.speeds, out) : STN_OK;
 }
 
-static enum stn_status read_nets(struct sim_reader *r, const struct yaml_node_s *list,
+static enum stn_status read_nets(struct sim_reader *r, const struct conf_value *list,
                                  struct sim_device *device)
 {
     enum stn_status status = start_list(r, list, "networks", sizeof(*device->nets),
@@ -218,7 +220,7 @@ static enum stn_status read_nets(struct sim_reader *r, const struct yaml_node_s 
     int wanted = device->net_count;
     device->net_count = 0;
     for (int i = 0; i < wanted && status == STN_OK; i++) {
-        const struct yaml_node_s *value = conf_at(&r->conf, list, i);
+        const struct conf_value *value = conf_at(&r->conf, list, i);
         struct sim_device_net *net = &device->nets[i];
         status = read_net(r, value, net);
         if (status == STN_OK && sim_device_find_net(device, net->net)) {
@@ -233,7 +235,7 @@ static enum stn_status read_nets(struct sim_reader *r, const struct yaml_node_s 
 
 // ---- the list ----------------------------------------------------------------------------------
 
-static enum stn_status read_device(struct sim_reader *r, const struct yaml_node_s *value,
+static enum stn_status read_device(struct sim_reader *r, const struct conf_value *value,
                                    struct sim_device *out)
 {
     struct device_entry entry = {0};
@@ -267,7 +269,7 @@ static enum stn_status read_device(struct sim_reader *r, const struct yaml_node_
 
 static enum stn_status read_devices(struct sim_reader *r)
 {
-    const struct yaml_node_s *list = NULL;
+    const struct conf_value *list = NULL;
     enum stn_status status =
         conf_read_map(&r->conf, conf_root(&r->conf), top_keys,
                       "\"devices:\" with a list of devices below it", "", &list);
@@ -318,24 +320,40 @@ enum stn_status sim_reader_reserve(struct sim_reader *r, int count)
     return STN_OK;
 }
 
-static enum stn_status read_document(struct sim_reader *r)
+static enum stn_status read_plan(struct sim_reader *r, const char *text, size_t bytes)
 {
-    enum stn_status status = sim_reader_is_plan(r) ? sim_reader_read_plan(r) : read_devices(r);
-    conf_fini(&r->conf);
+    struct stn_plan *plan;
+    enum stn_status status = planfile_parse(text, bytes, r->conf.label, &plan);
+    if (status == STN_OK) {
+        status = sim_reader_add_plan(r, plan);
+        stn_plan_destroy(plan);
+    }
     return status;
 }
 
 enum stn_status sim_devices_add_text(struct sim_devices *devices, const char *text, size_t bytes,
                                      const char *label)
 {
-    struct sim_reader r = {.devices = devices};
+    struct sim_reader r = {.conf = {.label = label}, .devices = devices};
+    if (planfile_is(text, bytes)) {
+        return read_plan(&r, text, bytes);
+    }
     enum stn_status status = conf_parse(text, bytes, label, &r.conf);
-    return status == STN_OK ? read_document(&r) : status;
+    if (status == STN_OK) {
+        status = read_devices(&r);
+        conf_fini(&r.conf);
+    }
+    return status;
 }
 
 enum stn_status sim_devices_add_file(struct sim_devices *devices, const char *path)
 {
-    struct sim_reader r = {.devices = devices};
-    enum stn_status status = conf_load(path, "device file", &r.conf);
-    return status == STN_OK ? read_document(&r) : status;
+    char *text;
+    size_t bytes;
+    enum stn_status status = conf_load_text(path, "device file", &text, &bytes);
+    if (status == STN_OK) {
+        status = sim_devices_add_text(devices, text, bytes, path);
+        free(text);
+    }
+    return status;
 }

@@ -7,6 +7,7 @@
 
 #include "conf/conf.h"
 #include "sim/device.h"
+#include "stannis/plan.h"
 
 struct sim_reader {
     struct conf conf;
@@ -19,8 +20,8 @@ bool sim_reader_keep(struct sim_reader *reader, const char **text);
 // Room for so many devices behind those there are.
 STN_MUST_CHECK enum stn_status sim_reader_reserve(struct sim_reader *reader, int count);
 
-// A plan that "stannis tune --out" wrote: its nodes are devices.
-bool sim_reader_is_plan(const struct sim_reader *reader);
-STN_MUST_CHECK enum stn_status sim_reader_read_plan(struct sim_reader *reader);
+// The nodes of a plan that "stannis tune --out" wrote are devices.
+STN_MUST_CHECK enum stn_status sim_reader_add_plan(struct sim_reader *reader,
+                                                   const struct stn_plan *plan);
 
 #endif

@@ -22,7 +22,7 @@ struct entry {
     size_t memory;
     double share;
     struct sim_noise noise;
-    const struct yaml_node_s *device, *speed, *link, *loads;
+    const struct conf_value *device, *speed, *link, *loads;
 };
 
 struct load_entry {
@@ -117,7 +117,7 @@ static enum stn_status shape_of(struct reader *r, const char *text, enum sim_loa
     return STN_OK;
 }
 
-static enum stn_status read_load(struct reader *r, const struct yaml_node_s *value,
+static enum stn_status read_load(struct reader *r, const struct conf_value *value,
                                  struct sim_load *out)
 {
     struct load_entry entry = {0};
@@ -153,7 +153,7 @@ static enum stn_status read_load(struct reader *r, const struct yaml_node_s *val
 }
 
 // For nodes [first, count).
-static enum stn_status read_loads(struct reader *r, const struct yaml_node_s *list, int first)
+static enum stn_status read_loads(struct reader *r, const struct conf_value *list, int first)
 {
     conf_go(&r->conf, list);
     int count = conf_count(list);
@@ -211,7 +211,7 @@ static enum stn_status use_device(struct reader *r, const struct entry *entry,
     return STN_OK;
 }
 
-static enum stn_status use_speed(struct reader *r, const struct yaml_node_s *value,
+static enum stn_status use_speed(struct reader *r, const struct conf_value *value,
                                  struct sim_node *node)
 {
     enum stn_status status = conf_read_map(
@@ -274,7 +274,7 @@ static enum stn_status add_nodes(struct reader *r, const struct entry *entry, st
     return status;
 }
 
-static enum stn_status read_node(struct reader *r, const struct yaml_node_s *value)
+static enum stn_status read_node(struct reader *r, const struct conf_value *value)
 {
     struct entry entry = {
         .count = 1, .share = 1.0, .noise = {.relative = r->config->noise, .spike_factor = 3.0}};
@@ -339,7 +339,7 @@ static enum stn_status check_unique(struct reader *r)
 
 static enum stn_status read_nodes(struct reader *r)
 {
-    const struct yaml_node_s *list = NULL;
+    const struct conf_value *list = NULL;
     enum stn_status status = conf_read_map(&r->conf, conf_root(&r->conf), top_keys,
                                            "\"nodes:\" with a list of nodes below it", "", &list);
     if (status != STN_OK) {

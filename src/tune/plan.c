@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "plan/outlook.h"
+#include "planfile/planfile.h"
 #include "stannis/stannis.h"
 
 // ---- splitting ---------------------------------------------------------------------------------
@@ -178,28 +179,13 @@ static void fill_head(const struct tune_subject *subject, const struct crew_prof
     plan->uniform_images_per_second = uniform_speed(subject, profile, batch);
 }
 
-struct stn_plan *tune_plan_alloc(int nodes)
-{
-    struct base_arena arena = {0}, *memory = base_arena_alloc(&arena, sizeof(*memory));
-    struct stn_plan *plan = memory ? base_arena_alloc(&arena, sizeof(*plan)) : NULL;
-    struct stn_plan_node *node =
-        plan ? base_arena_alloc(&arena, (size_t)nodes * sizeof(*node)) : NULL;
-    if (!node) {
-        base_arena_fini(&arena);
-        return NULL;
-    }
-    *memory = arena;
-    *plan = (struct stn_plan){.nodes = nodes, .node = node, .memory = memory};
-    return plan;
-}
-
 enum stn_status tune_plan_describe(const struct tune_subject *subject,
                                    const struct crew_profile *profile, int batch, const int split[],
                                    struct stn_plan **out)
 {
     int count = profile->cluster.count;
     struct plan_outlook_node *outlook = calloc((size_t)count, sizeof(*outlook));
-    struct stn_plan *plan = outlook ? tune_plan_alloc(count) : NULL;
+    struct stn_plan *plan = outlook ? planfile_alloc(count) : NULL;
     bool ok = plan != NULL;
     if (ok) {
         const struct plan_outlook whole = plan_outlook_of(&profile->cluster, split, outlook);
@@ -213,14 +199,6 @@ enum stn_status tune_plan_describe(const struct tune_subject *subject,
     }
     *out = plan;
     return STN_OK;
-}
-
-void stn_plan_destroy(struct stn_plan *plan)
-{
-    if (plan) {
-        struct base_arena arena = *plan->memory; // it keeps itself
-        base_arena_fini(&arena);
-    }
 }
 
 // ---- using one that was made before ------------------------------------------------------------

@@ -31,12 +31,6 @@ STN_MUST_CHECK enum stn_status tune_plan_describe(const struct tune_subject *sub
                                                   const struct crew_profile *profile, int batch,
                                                   const int split[], struct stn_plan **out);
 
-// Empty, with room for its nodes; NULL when memory is out.
-struct stn_plan *tune_plan_alloc(int nodes);
-// A file's text; `label` is its name for messages.
-STN_MUST_CHECK enum stn_status tune_plan_parse(const char *text, size_t bytes, const char *label,
-                                               struct stn_plan **out);
-
 // Refused, with what differs: another network, other images, another micro-batch (0: any), other
 // nodes. `label` is the file.
 STN_MUST_CHECK enum stn_status

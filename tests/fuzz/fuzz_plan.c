@@ -4,19 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "planfile/planfile.h"
 #include "target.h"
-#include "tune/plan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     fuzz_quiet();
     struct stn_plan *plan, *again;
     char *text, *text_again;
-    if (tune_plan_parse((const char *)data, size, "plan", &plan) != STN_OK) {
+    if (planfile_parse((const char *)data, size, "plan", &plan) != STN_OK) {
         return 0;
     }
     if (stn_plan_text(plan, &text) != STN_OK ||
-        tune_plan_parse(text, strlen(text), "plan", &again) != STN_OK ||
+        planfile_parse(text, strlen(text), "plan", &again) != STN_OK ||
         stn_plan_text(again, &text_again) != STN_OK || strcmp(text, text_again) != 0) {
         abort();
     }

@@ -118,31 +118,39 @@ static void files_add_up(void **state)
     sim_devices_fini(&devices);
 }
 
-#define PLAN                                                                                       \
-    "{\"stannis_plan\": 1, \"date\": \"2026-11-16\", \"net\": \"lenet\", \"micro_batch\": 16,\n"
-#define NODE(name, each)                                                                           \
-    "  {\"name\": \"" name "\", \"cpus\": 1, \"fixed_seconds\": 0.5, \"each_seconds\": " each "}"
-
 static void a_tuned_plan_is_a_device_file(void **state)
 {
     (void)state;
-    struct sim_devices devices;
-    assert_int_equal(
-        add(PLAN " \"nodes\": [\n" NODE("host", "0.32") ",\n" NODE("csd", "3.2") "]}\n", &devices),
-        STN_OK);
-    assert_int_equal(devices.count, 2);
-    const struct sim_device_net *net =
-        sim_device_find_net(sim_devices_find(&devices, "csd"), "lenet");
-    assert_close(net->line.fixed_s, 0.5, 1e-9);
-    assert_close(net->line.each_s, 0.2, 1e-9); // an image's
-    assert_string_equal(net->source, "d.yaml, measured 2026-11-16");
+    struct sim_devices devices = {0};
+    assert_int_equal(sim_devices_add_file(&devices, OLD_PLAN), STN_OK);
+    assert_int_equal(devices.count, 3);
+    const struct sim_device *host = sim_devices_find(&devices, "host");
+    const struct sim_device_net *net = sim_device_find_net(host, "lenet");
+    assert_close(net->line.fixed_s, 0.00519868261, 1e-12);
+    assert_close(net->line.each_s, 0.00611932041 / 8, 1e-12); // an image's
+    assert_string_equal(net->source, OLD_PLAN ", measured 2026-11-18T20:41:38Z");
+    assert_close(host->link.bytes_per_s, 0.0, 0.0);
+    capture_start(&capture);
+    assert_int_equal(sim_devices_add_file(&devices, OLD_PLAN), STN_ERR_INVALID);
+    assert_said(OLD_PLAN ": name: 'host' is a device already");
     sim_devices_fini(&devices);
-    assert_refused(PLAN " \"nodes\": []}", "d.yaml:2: nodes: expected a list of 1 to 1000");
-    assert_refused(PLAN " \"nodes\": [\n" NODE("a", "0") "]}",
-                   "d.yaml:3: each_seconds: '0': expected seconds, more than 0");
-    assert_refused(PLAN " \"nodes\": [\n" NODE("a", "1") ",\n" NODE("a", "1") "]}",
-                   "d.yaml:4: name: 'a' is a device already");
-    assert_refused("{\"stannis_plan\": 1}", "d.yaml:1: net is missing");
+}
+
+static void a_damaged_plan_is_refused_as_by_the_trainer(void **state)
+{
+    (void)state;
+    struct sim_devices devices = {0};
+    const char *const damaged = "{\"stannis_plan\": 2, \"nodes\": [{}]}";
+    capture_start(&capture);
+    assert_int_equal(sim_devices_add_text(&devices, damaged, strlen(damaged), "p.json"),
+                     STN_ERR_CORRUPT);
+    assert_said("p.json: damaged: \"date\" is missing");
+    const char *const later = "{\"stannis_plan\": 3, \"nodes\": [{}]}";
+    capture_start(&capture);
+    assert_int_equal(sim_devices_add_text(&devices, later, strlen(later), "p.json"),
+                     STN_ERR_UNSUPPORTED);
+    assert_said("p.json: a plan of format 3, this Stannis reads 2; tune again");
+    sim_devices_fini(&devices);
 }
 
 static void mistakes_are_refused(void **state)
@@ -220,6 +228,7 @@ int main(void)
         cmocka_unit_test(speeds_become_a_line),
         cmocka_unit_test(files_add_up),
         cmocka_unit_test(a_tuned_plan_is_a_device_file),
+        cmocka_unit_test(a_damaged_plan_is_refused_as_by_the_trainer),
         cmocka_unit_test(mistakes_are_refused),
         cmocka_unit_test(mistakes_in_networks_are_refused),
         cmocka_unit_test(what_is_unknown_is_named),

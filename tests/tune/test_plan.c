@@ -6,6 +6,7 @@
 
 #include "cmocka_all.h"
 #include "plan/near.h"
+#include "planfile/planfile.h"
 #include "train/support.h"
 #include "tune/plan.h"
 
@@ -174,7 +175,7 @@ static void assert_refused(const char *from, const char *to, const char *says)
     assert_non_null(at);
     snprintf(edited, sizeof(edited), "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
     errors_reset();
-    assert_int_not_equal(tune_plan_parse(edited, strlen(edited), "p.json", &read), STN_OK);
+    assert_int_not_equal(planfile_parse(edited, strlen(edited), "p.json", &read), STN_OK);
     assert_int_equal(errors_count(), 1);
     if (!strstr(errors_last(), says)) {
         fail_msg("\"%s\" does not say \"%s\"", errors_last(), says);

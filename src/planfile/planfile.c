@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan as JSON. Two tables, one for the plan and one for a node of it, give each value's key, its
 // type, where it lives and what it may be; writing and reading walk the same rows.
+#include "planfile/planfile.h"
+
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -10,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/atomic_file.h"
 #include "hypertune/policy.h"
-#include "tune/plan.h"
 
 static const char format_key[] = "stannis_plan", nodes_key[] = "nodes";
 enum { FORMAT_VERSION = 2, NODES_MAX = 1000000 };
@@ -87,6 +90,31 @@ enum {
     PLAN_ROWS = sizeof(plan_rows) / sizeof(plan_rows[0]),
     NODE_ROWS = sizeof(node_rows) / sizeof(node_rows[0]),
 };
+
+// ---- plans -------------------------------------------------------------------------------------
+
+struct stn_plan *planfile_alloc(int nodes)
+{
+    struct base_arena arena = {0}, *memory = base_arena_alloc(&arena, sizeof(*memory));
+    struct stn_plan *plan = memory ? base_arena_alloc(&arena, sizeof(*plan)) : NULL;
+    struct stn_plan_node *node =
+        plan ? base_arena_alloc(&arena, (size_t)nodes * sizeof(*node)) : NULL;
+    if (!node) {
+        base_arena_fini(&arena);
+        return NULL;
+    }
+    *memory = arena;
+    *plan = (struct stn_plan){.nodes = nodes, .node = node, .memory = memory};
+    return plan;
+}
+
+void stn_plan_destroy(struct stn_plan *plan)
+{
+    if (plan) {
+        struct base_arena arena = *plan->memory; // it keeps itself
+        base_arena_fini(&arena);
+    }
+}
 
 // ---- writing -----------------------------------------------------------------------------------
 
@@ -275,7 +303,7 @@ static enum stn_status decode(const json_t *root, const char *label, struct stn_
         return status;
     }
     const json_t *nodes = json_object_get(root, nodes_key);
-    struct stn_plan *plan = tune_plan_alloc((int)json_array_size(nodes));
+    struct stn_plan *plan = planfile_alloc((int)json_array_size(nodes));
     if (!plan) {
         return stn_fail(STN_ERR_NO_MEMORY, "%s: no memory for the plan", label);
     }
@@ -309,8 +337,18 @@ static enum stn_status finish(json_t *root, const json_error_t *error, const cha
     return status;
 }
 
-enum stn_status tune_plan_parse(const char *text, size_t bytes, const char *label,
-                                struct stn_plan **out)
+bool planfile_is(const char *text, size_t bytes)
+{
+    size_t begin = 0;
+    while (begin < bytes && isspace((unsigned char)text[begin])) {
+        begin++;
+    }
+    return begin < bytes && text[begin] == '{' &&
+           memmem(text, bytes, format_key, strlen(format_key)) != NULL;
+}
+
+enum stn_status planfile_parse(const char *text, size_t bytes, const char *label,
+                               struct stn_plan **out)
 {
     json_error_t error;
     return finish(json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error), &error, label, out);

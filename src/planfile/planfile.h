@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plan files, for those that hold one as text or make one: the tuner, a training, and the
+// simulator, to which the nodes of a plan are devices. stannis/plan.h has what anybody may do with
+// a plan.
+#ifndef PLANFILE_PLANFILE_H
+#define PLANFILE_PLANFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "stannis/plan.h"
+
+// Empty, with room for its nodes; NULL when memory is out.
+struct stn_plan *planfile_alloc(int nodes);
+// Whether a text is meant to be a plan file, sound or not: JSON with the key that only those have.
+bool planfile_is(const char *text, size_t bytes);
+// A file's text; `label` is its name for messages.
+STN_MUST_CHECK enum stn_status planfile_parse(const char *text, size_t bytes, const char *label,
+                                              struct stn_plan **out);
+
+#endif
