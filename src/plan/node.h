@@ -24,11 +24,14 @@ struct plan_reduction {
     double uneven_s; // waiting before it for whoever is late this time
 };
 
+struct plan_objective; // plan/energy.h
+
 struct plan_cluster {
     const struct plan_node *nodes;
     int count;
     int micro_batch; // samples, g
     struct plan_reduction reduction;
+    const struct plan_objective *objective; // NULL: short steps, whatever energy they take
 };
 
 // A ring over `nodes`: each sends 2·(n−1)/n of `bytes` in 2·(n−1) messages. What fits into

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "plan/energy.h"
 #include "plan/mixture.h"
 #include "plan/split.h"
 
@@ -17,8 +18,17 @@ const struct plan_policy_options plan_policy_defaults = {
 
 // ---- ours --------------------------------------------------------------------------------------
 
-enum stn_status plan_split_balanced(const struct plan_request *request,
-                                    const struct plan_scratch *scratch, int split[])
+static int sum_of(const int split[], int count)
+{
+    long long sum = 0;
+    for (int i = 0; i < count; i++) {
+        sum += split[i];
+    }
+    return sum < INT_MAX ? (int)sum : INT_MAX;
+}
+
+static enum stn_status split_for_time(const struct plan_request *request,
+                                      const struct plan_scratch *scratch, int split[])
 {
     if (request->micro_batches > 0) {
         return plan_split(&request->cluster, request->micro_batches, scratch->offers, split);
@@ -26,6 +36,27 @@ enum stn_status plan_split_balanced(const struct plan_request *request,
     struct plan_batch batch;
     return plan_batch_find(&request->cluster, &request->options.batch, scratch->nodes,
                            scratch->offers, split, &batch);
+}
+
+// The batch is the same for every objective: how much is learnt from an epoch depends on it.
+enum stn_status plan_split_balanced(const struct plan_request *request,
+                                    const struct plan_scratch *scratch, int split[])
+{
+    int micro_batches = request->micro_batches, count = request->cluster.count;
+    if (!request->cluster.objective) {
+        return split_for_time(request, scratch, split);
+    }
+    if (micro_batches > 0) {
+        memcpy(scratch->nodes, request->cluster.nodes, (size_t)count * sizeof(*scratch->nodes));
+    } else {
+        enum stn_status status = split_for_time(request, scratch, split);
+        if (status) {
+            return status;
+        }
+        micro_batches = sum_of(split, count);
+    }
+    return plan_energy_split(&request->cluster, micro_batches, scratch->nodes, scratch->offers,
+                             split);
 }
 
 // M in the proportions that `split` has, as far as floors and caps allow: nodes as fast as their
@@ -43,15 +74,6 @@ static enum stn_status split_in_proportion(const struct plan_request *request,
     return plan_split(&cluster, request->micro_batches, scratch->offers, split);
 }
 
-static int sum_of(const int split[], int count)
-{
-    long long sum = 0;
-    for (int i = 0; i < count; i++) {
-        sum += split[i];
-    }
-    return sum < INT_MAX ? (int)sum : INT_MAX;
-}
-
 // Equal batches, what Horovod and DDP do. Without a batch: the one that `balanced` would take, with
 // its floors, so that the two can be compared.
 enum stn_status plan_split_uniform(const struct plan_request *request,
@@ -59,7 +81,7 @@ enum stn_status plan_split_uniform(const struct plan_request *request,
 {
     struct plan_request sized = *request;
     if (request->micro_batches == 0) {
-        enum stn_status status = plan_split_balanced(request, scratch, split);
+        enum stn_status status = split_for_time(request, scratch, split);
         if (status) {
             return status;
         }
