@@ -7,6 +7,8 @@
 
 #include "base/arena.h"
 #include "hypertune/common.h"
+#include "hypertune/value.h"
+#include "plan/energy.h"
 #include "plan/split.h"
 
 // How sure the profile is, in samples: its fit has a few, taken at another time.
@@ -34,7 +36,12 @@ struct node {
 struct hypertune_decide {
     struct base_arena arena;
     struct hypertune_decide_options options;
-    int count, total;                // nodes; micro-batches of a step
+    int count, total, micro_batch; // nodes; micro-batches of a step; samples of one
+    // What a split is to be good for, and scratch for that, as `now` and a number a node; NULL: a
+    // short step.
+    const struct plan_objective *objective;
+    struct plan_node *limited;
+    double *errors;
     const struct plan_node *profile; // [count] undisturbed
     struct plan_node *now;           // [count] slowed as planned
     struct plan_offer *offers;       // [count] scratch of the split
@@ -77,11 +84,26 @@ static int slowest(const struct hypertune_decide *d, const int split[])
     return node;
 }
 
-// The best split for the nodes as they are now.
+static struct plan_cluster cluster_now(const struct hypertune_decide *d)
+{
+    return (struct plan_cluster){.nodes = d->now,
+                                 .count = d->count,
+                                 .micro_batch = d->micro_batch,
+                                 .reduction.total_s = d->overhead_s,
+                                 .objective = d->objective};
+}
+
+// The best split for the nodes as they are now: the fastest, or, where that keeps the least speed,
+// the best for the objective.
 static enum stn_status split_now(struct hypertune_decide *d, int split[])
 {
-    const struct plan_cluster cluster = {.nodes = d->now, .count = d->count, .micro_batch = 1};
-    return plan_split(&cluster, d->total, d->offers, split);
+    const struct plan_cluster cluster = cluster_now(d);
+    enum stn_status status = plan_split(&cluster, d->total, d->offers, split);
+    if (status || !d->objective || plan_energy_of(&cluster, split).too_slow) {
+        return status;
+    }
+    memcpy(d->limited, d->now, (size_t)d->count * sizeof(*d->limited));
+    return plan_energy_split(&cluster, d->total, d->limited, d->offers, split);
 }
 
 // ---- what the reports say ----------------------------------------------------------------------
@@ -234,8 +256,20 @@ static int observe(struct hypertune_decide *d, int64_t step,
 
 static double gain_of_best(const struct hypertune_decide *d)
 {
-    double gain = (d->plan_s - d->best_s) / (d->plan_s + d->overhead_s);
+    const struct plan_cluster cluster = cluster_now(d);
+    double gain = d->objective ? hypertune_value_gain(&cluster, d->plan, d->best)
+                               : (d->plan_s - d->best_s) / (d->plan_s + d->overhead_s);
     return gain > 0.0 ? gain : 0.0;
+}
+
+static bool value_is_certain(const struct hypertune_decide *d)
+{
+    const struct plan_cluster cluster = cluster_now(d);
+    for (int i = 0; i < d->count; i++) {
+        d->errors[i] = level_error(d, i, d->plan[i]);
+    }
+    double error = hypertune_value_error(&cluster, d->plan, d->best, d->errors);
+    return gain_of_best(d) > d->options.gain_errors * error;
 }
 
 // Work is taken from one node, which may be faster than it seems; each that gets some may be
@@ -278,7 +312,8 @@ static bool is_worth_it(const struct hypertune_decide *d, int64_t step)
     double since = (double)(step - d->replan_step);
     double lasts = at_least_at_most(fmax(d->horizon, since), d->options.horizon_least,
                                     d->options.horizon_most);
-    return gain * lasts > d->options.cost_steps && gain_is_certain(d);
+    bool certain = d->objective ? value_is_certain(d) : gain_is_certain(d);
+    return gain * lasts > d->options.cost_steps && certain;
 }
 
 static void plan_adopt(struct hypertune_decide *d, int64_t step)
@@ -312,7 +347,9 @@ static void plan_compare(struct hypertune_decide *d)
 static void probes_schedule(struct hypertune_decide *d, int64_t step)
 {
     for (int i = 0; i < d->count; i++) {
-        if (d->plan[i] > 0 || d->now[i].cap == 0) {
+        // As fast as ever, and without work all the same: the objective spares it.
+        bool spared = d->objective && d->nodes[i].planned <= d->options.drift_least;
+        if (d->plan[i] > 0 || d->now[i].cap == 0 || spared) {
             hypertune_probe_wake(&d->nodes[i].probe);
         } else {
             double excess = plan_line_seconds(&d->now[i].curve.line, 1) / d->plan_s - 1.0;
@@ -420,6 +457,15 @@ static struct plan_node *copy_nodes(struct base_arena *arena, const struct plan_
     return to;
 }
 
+static bool objective_copy(struct hypertune_decide *d, const struct plan_cluster *cluster)
+{
+    size_t nodes = (size_t)cluster->count;
+    d->objective = hypertune_value_copy(&d->arena, cluster);
+    d->limited = base_arena_alloc(&d->arena, nodes * sizeof(*d->limited));
+    d->errors = base_arena_alloc(&d->arena, nodes * sizeof(*d->errors));
+    return d->objective && d->limited && d->errors;
+}
+
 static bool arrays_alloc(struct hypertune_decide *d, const struct plan_cluster *cluster)
 {
     size_t nodes = (size_t)cluster->count;
@@ -468,7 +514,8 @@ enum stn_status hypertune_decide_create(const struct hypertune_decide_config *co
         return status;
     }
     struct hypertune_decide *d = calloc(1, sizeof(*d));
-    if (d == NULL || !arrays_alloc(d, config->cluster)) {
+    if (d == NULL || !arrays_alloc(d, config->cluster) ||
+        (config->cluster->objective && !objective_copy(d, config->cluster))) {
         hypertune_decide_destroy(d);
         return stn_fail(STN_ERR_NO_MEMORY, "no memory to watch %d nodes", config->cluster->count);
     }
@@ -477,6 +524,7 @@ enum stn_status hypertune_decide_create(const struct hypertune_decide_config *co
     d->options.detect.evidence_needed += 0.5 * log(config->cluster->count);
     d->count = config->cluster->count;
     d->total = config->micro_batches;
+    d->micro_batch = config->cluster->micro_batch;
     d->horizon = config->options.horizon_most;
     for (int i = 0; i < config->cluster->count; i++) {
         hypertune_detect_init(&d->nodes[i].detect, 1.0, profile_weight);

@@ -16,8 +16,11 @@
 // expected to last: the horizon is the time between the last re-plans, or since the last, up to a
 // limit. So a cluster that never comes to rest must offer more and more before work is moved again.
 //
-// Linear in the nodes; a re-plan costs one call of plan_split besides. Nothing is allocated after
-// create. Not for several threads at once.
+// Where the cluster has an objective (plan/energy.h), the best split is the best for that, a gain
+// is of what it counts, and a node that it leaves without work at full speed is not probed.
+//
+// Linear in the nodes; a re-plan costs one call of plan_split or plan_energy_split besides. Nothing
+// is allocated after create. Not for several threads at once.
 #ifndef HYPERTUNE_DECIDE_H
 #define HYPERTUNE_DECIDE_H
 

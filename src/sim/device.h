@@ -5,7 +5,7 @@
 //     devices:
 //       - name: newport
 //         title: NGD Newport, 4 Cortex-A53, 8 GB
-//         power: {base: 0, idle: 0, busy: 2.7, source: …}     # watts
+//         power: {base: 0, idle: 0, busy: 2.7, source: …}     # watts; also can_off: true
 //         link: {bytes_per_s: 537e6, latency_s: 0, through_host: true, source: …}
 //         networks:
 //           - net: mobilenet_v2
@@ -46,6 +46,7 @@ struct sim_device_power {
     double base_w; // of the box around it: fans, drives, losses
     double idle_w; // of the device alone
     double busy_w;
+    bool can_off; // without work it is switched off, and draws nothing
     const char *source;
 };
 

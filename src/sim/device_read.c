@@ -51,6 +51,7 @@ static const struct conf_key power_keys[] = {
     {"base", CONF_REAL, FIELD(base_w), 0, WATTS_MAX, "watts, 0 or more"},
     {"idle", CONF_REAL, FIELD(idle_w), 0, WATTS_MAX, "watts, 0 or more"},
     {"busy", CONF_REAL, FIELD(busy_w), 0, WATTS_MAX, "watts, 0 or more"},
+    {"can_off", CONF_FLAG, FIELD(can_off), 0, 0, NULL},
     {"source", CONF_TEXT, FIELD(source), 0, 0, NULL},
     END,
 };

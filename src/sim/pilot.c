@@ -113,8 +113,10 @@ static enum stn_status split_first(struct sim_pilot *pilot, const struct sim_con
 
 static enum stn_status open_policy(struct sim_pilot *pilot, const struct sim_config *config)
 {
-    const struct plan_cluster cluster = {
-        .nodes = pilot->nodes, .count = pilot->count, .micro_batch = config->micro_batch};
+    const struct plan_cluster cluster = {.nodes = pilot->nodes,
+                                         .count = pilot->count,
+                                         .micro_batch = config->micro_batch,
+                                         .objective = config->objective};
     const struct hypertune_policy_config policy = {.cluster = &cluster,
                                                    .micro_batches = pilot->micro_batches,
                                                    .first = pilot->first,

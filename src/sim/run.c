@@ -113,6 +113,7 @@ static enum stn_status plan_anew(struct run *run)
         .count = run->cluster->count,
         .micro_batch = run->config->micro_batch,
         .reduction = reduction_of(run, run->config->overlap * fastest_each_s(run)),
+        .objective = run->config->objective,
     };
     cluster.reduction.total_s += run->config->step_fixed_s;
     sim_pilot_destroy(run->pilot);

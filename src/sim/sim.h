@@ -82,6 +82,8 @@ enum sim_failure {
 
 struct sim_config {
     const struct hypertune_policy *policy;
+    // What `balanced` and `static` plan for, with a power for every node; NULL: short steps.
+    const struct plan_objective *objective;
     struct plan_policy_options plan;
     struct hypertune_decide_options decide; // of `balanced`
     struct hypertune_paper_options paper;   // of `hypertune`
@@ -142,6 +144,7 @@ struct sim_node_result {
     int64_t images, private_images;
     int64_t micro_batches;
     double busy_s, idle_s;       // computing; waiting for others and for the exchange
+    double spare_s;              // of idle_s: in steps without work for it
     int split_first, split_last; // micro-batches of a step, by plan
 };
 

@@ -43,6 +43,9 @@ static struct sim_sizing_row row_of(const struct sim_sizing_config *c, const str
                                  .joules_per_image = NAN,
                                  .flops_per_watt = NAN,
                                  .batch = result->micro_batches * c->micro_batch};
+    for (int i = 1; i < result->node_count; i++) {
+        row.working += result->nodes[i].micro_batches > 0;
+    }
     if (rack->power_host.busy_w > 0.0) {
         struct sim_energy energy = sim_energy_of(result, rack->powers, SIM_WAITING_SLEEPS);
         row.watts = energy.watts;
@@ -52,8 +55,24 @@ static struct sim_sizing_row row_of(const struct sim_sizing_config *c, const str
     return row;
 }
 
-static enum stn_status run_row(const struct sim_sizing_config *c, int csds,
-                               struct sim_sizing_row *out)
+static enum stn_status run_rack(const struct sim_sizing_config *c, struct sim_rack *rack,
+                                struct sim_result *result)
+{
+    struct sim_config config = config_of(c);
+    struct plan_objective objective;
+    if (c->objective) {
+        enum stn_status status = sim_energy_objective(&rack->cluster, rack->powers, &rack->arena,
+                                                      c->objective, &objective);
+        if (status != STN_OK) {
+            return status;
+        }
+        config.objective = &objective;
+    }
+    return sim_run(&rack->cluster, &config, NULL, result);
+}
+
+enum stn_status sim_sizing_row_run(const struct sim_sizing_config *c, int csds,
+                                   struct sim_sizing_row *out)
 {
     struct sim_device_net *host, *csd;
     enum stn_status status = sim_device_require_net(c->host, c->net, "--net", &host);
@@ -67,14 +86,13 @@ static enum stn_status run_row(const struct sim_sizing_config *c, int csds,
                                           .csd = part_of(c->csd, csd, csds),
                                           .micro_batch = c->micro_batch,
                                           .slowdown = 1.0};
-    struct sim_config config = config_of(c);
     struct sim_rack rack;
     struct sim_result result;
     status = sim_rack_init(&rack, &rack_config);
     if (status != STN_OK) {
         return status;
     }
-    status = sim_run(&rack.cluster, &config, NULL, &result);
+    status = run_rack(c, &rack, &result);
     if (status == STN_OK) {
         *out = row_of(c, &rack, &result, csds);
         sim_result_fini(&result);
@@ -109,20 +127,32 @@ static void compare(struct sim_sizing *sizing, double knee)
     }
 }
 
-enum stn_status sim_sizing_run(const struct sim_sizing_config *config, struct sim_sizing *out)
+enum stn_status sim_sizing_check(const struct sim_sizing_config *config)
 {
-    *out = (struct sim_sizing){.count = config->most - config->least + 1};
-    if (config->least < 0 || out->count < 1 || config->most > SIM_SIZING_CSDS_MAX) {
+    if (config->least < 0 || config->most < config->least || config->most > SIM_SIZING_CSDS_MAX) {
         return stn_fail(STN_ERR_INVALID, "%d to %d CSDs: must be from 0 to %d, and rising",
                         config->least, config->most, SIM_SIZING_CSDS_MAX);
     }
+    return STN_OK;
+}
+
+enum stn_status sim_sizing_run(const struct sim_sizing_config *config, struct sim_sizing *out)
+{
+    enum stn_status status = sim_sizing_check(config);
+    if (status != STN_OK) {
+        return status;
+    }
+    *out = (struct sim_sizing){.count = config->most - config->least + 1};
     out->rows = calloc((size_t)out->count, sizeof(*out->rows));
     if (!out->rows) {
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for %d rows", out->count);
     }
-    enum stn_status status = run_row(config, 0, &out->alone);
+    // The host alone is what others are compared with: as fast as it can be, whatever is asked.
+    struct sim_sizing_config alone = *config;
+    alone.objective = NULL;
+    status = sim_sizing_row_run(&alone, 0, &out->alone);
     for (int i = 0; i < out->count && status == STN_OK; i++) {
-        status = run_row(config, config->least + i, &out->rows[i]);
+        status = sim_sizing_row_run(config, config->least + i, &out->rows[i]);
     }
     if (status != STN_OK) {
         sim_sizing_fini(out);

@@ -104,6 +104,7 @@ void sim_tally_step(struct sim_tally *tally, const struct sim_step *step,
             node->micro_batches += shares[i].micro_batches;
             node->busy_s += step->node_s[i];
             node->idle_s += step->seconds - step->node_s[i];
+            node->spare_s += shares[i].micro_batches == 0 ? step->seconds : 0.0;
         }
     }
 }
