@@ -6,6 +6,7 @@
 // clang-format off
 #include "stannis/status.h"
 #include "stannis/log.h"
+#include "stannis/session.h"
 #include "stannis/settings.h"
 #include "stannis/dataset.h"
 #include "stannis/model.h"

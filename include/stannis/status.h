@@ -45,6 +45,9 @@ STN_EXPORT int stn_status_exit_code(enum stn_status status);
 //     return stn_fail(STN_ERR_INVALID, "--batch %d: must be at least 1", batch);
 STN_EXPORT enum stn_status stn_fail(enum stn_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+// The line of the last failure that this thread has seen, of its last call of the library; "" where
+// there was none. Valid until the thread's next call.
+STN_EXPORT const char *stn_last_error(void);
 #ifdef __clang_analyzer__ // sees one file at a time, and would think that it may return STN_OK
 #define stn_fail(status, ...) ((void)stn_fail(status, __VA_ARGS__), (status))
 #endif

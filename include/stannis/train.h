@@ -15,6 +15,7 @@
 #include "stannis/model.h"
 #include "stannis/plan.h"
 #include "stannis/profile.h"
+#include "stannis/session.h"
 #include "stannis/status.h"
 
 #ifdef __cplusplus
@@ -254,13 +255,15 @@ struct stn_train_result {
 
 // On several nodes every one calls it, with the same settings; node 0 alone saves and observes.
 // `observer` may be NULL. On ERR_INTERRUPTED the checkpoint was saved and `out` is filled.
-STN_EXPORT STN_MUST_CHECK enum stn_status stn_train_run(const struct stn_train_config *config,
+STN_EXPORT STN_MUST_CHECK enum stn_status stn_train_run(struct stn_session *session,
+                                                        const struct stn_train_config *config,
                                                         const struct stn_train_observer *observer,
                                                         struct stn_train_result *out);
 
 // Measures the nodes as a training with these settings would, and plans; trains nothing, saves
 // nothing. Every node calls it; the plan is node 0's, the others get NULL.
-STN_EXPORT STN_MUST_CHECK enum stn_status stn_tune_run(const struct stn_train_config *config,
+STN_EXPORT STN_MUST_CHECK enum stn_status stn_tune_run(struct stn_session *session,
+                                                       const struct stn_train_config *config,
                                                        const struct stn_train_observer *observer,
                                                        struct stn_plan **out);
 
@@ -278,7 +281,8 @@ struct stn_eval_result {
     double loss, accuracy, seconds;
 };
 
-STN_EXPORT STN_MUST_CHECK enum stn_status stn_eval_run(const struct stn_eval_config *config,
+STN_EXPORT STN_MUST_CHECK enum stn_status stn_eval_run(struct stn_session *session,
+                                                       const struct stn_eval_config *config,
                                                        const struct stn_train_observer *observer,
                                                        struct stn_eval_result *out);
 
@@ -291,7 +295,8 @@ struct stn_prediction {
     double probability;
 };
 
-STN_EXPORT STN_MUST_CHECK enum stn_status stn_predictor_open(const char *checkpoint,
+STN_EXPORT STN_MUST_CHECK enum stn_status stn_predictor_open(struct stn_session *session,
+                                                             const char *checkpoint,
                                                              const char *backend, int threads,
                                                              struct stn_predictor **out);
 STN_EXPORT void stn_predictor_close(struct stn_predictor *predictor);
@@ -335,7 +340,8 @@ struct stn_bench_result {
     struct stn_micro_batch_trials trials; // count 0: the micro-batch was given
 };
 
-STN_EXPORT STN_MUST_CHECK enum stn_status stn_bench_run(const struct stn_bench_config *config,
+STN_EXPORT STN_MUST_CHECK enum stn_status stn_bench_run(struct stn_session *session,
+                                                        const struct stn_bench_config *config,
                                                         struct stn_bench_result *out);
 
 #ifdef __cplusplus

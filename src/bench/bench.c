@@ -262,8 +262,7 @@ enum stn_status bench_micro_batches(const struct stn_bench_config *config,
     return status;
 }
 
-static enum stn_status bench_run(const struct stn_bench_config *config,
-                                 struct stn_bench_result *out)
+static enum stn_status measure(const struct stn_bench_config *config, struct stn_bench_result *out)
 {
     struct bench b = {0};
     enum stn_status status = bench_open(&b, config);
@@ -280,7 +279,7 @@ static enum stn_status bench_run(const struct stn_bench_config *config,
     return status;
 }
 
-enum stn_status stn_bench_run(const struct stn_bench_config *config, struct stn_bench_result *out)
+enum stn_status bench_run(const struct stn_bench_config *config, struct stn_bench_result *out)
 {
     struct stn_bench_config settled = *config;
     struct stn_micro_batch_trials trials = {0};
@@ -290,7 +289,7 @@ enum stn_status stn_bench_run(const struct stn_bench_config *config, struct stn_
         settled.micro_batch = trials.at[trials.best].micro_batch;
     }
     if (!status) {
-        status = bench_run(&settled, out);
+        status = measure(&settled, out);
     }
     out->trials = trials;
     return status;

@@ -10,4 +10,8 @@
 STN_MUST_CHECK enum stn_status bench_micro_batches(const struct stn_bench_config *config,
                                                    double *images_per_second);
 
+// What stn_bench_run does.
+STN_MUST_CHECK enum stn_status bench_run(const struct stn_bench_config *config,
+                                         struct stn_bench_result *out);
+
 #endif

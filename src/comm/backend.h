@@ -35,6 +35,9 @@ struct comm_transport_ops {
                                size_t bytes, void **request);
     // Once done, the request is no more. Every call also moves other transfers on.
     enum stn_status (*test)(struct comm_transport *transport, void **request, bool *done);
+    // Nobody will test this receive any more, and its buffer is free again. May be NULL where
+    // closing does it.
+    void (*cancel)(struct comm_transport *transport, void **request);
     // Whether the node is known to have ended: for transports that can tell. May be NULL.
     bool (*is_gone)(struct comm_transport *transport, int peer);
     // A node was lost: open transfers are given up, and their buffers free again. May be NULL where
@@ -44,8 +47,12 @@ struct comm_transport_ops {
     void (*close)(struct comm_transport *transport, bool lost);
 };
 
-// One node of the cluster that the launcher started. Call once in a process.
+// One node of the cluster that the launcher started, one transport at a time.
 STN_MUST_CHECK enum stn_status comm_mpi_open(struct comm_transport **out);
+// What opening does first; MPI stays entered until the process exits.
+STN_MUST_CHECK enum stn_status comm_mpi_enter(int *rank, int *size);
+// Whether somebody has started MPI in this process, and not ended it.
+bool comm_mpi_started(void);
 enum { COMM_LOOPBACK_MAX = 32 };
 // `size` transports (COMM_LOOPBACK_MAX at most) that share memory; the last one closed frees it.
 STN_MUST_CHECK enum stn_status comm_loopback_open(int size, struct comm_transport *out[]);

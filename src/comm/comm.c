@@ -231,14 +231,34 @@ static enum stn_status node_create(struct comm_transport *transport, double time
     return STN_OK;
 }
 
-enum stn_status comm_open(double timeout_seconds, struct comm **out)
+// Whether there are other nodes: those of a launcher, or of the MPI that the caller has started.
+static bool has_others(void)
 {
     struct comm_launch launch = comm_launch_detect();
-    if (!launch.launched || launch.size == 1) {
-        return node_create(NULL, timeout_seconds, out);
+    return (launch.launched && launch.size > 1) || comm_mpi_started();
+}
+
+enum stn_status comm_enter(int *rank, int *size)
+{
+    *rank = 0;
+    *size = 1;
+    return has_others() ? comm_mpi_enter(rank, size) : STN_OK;
+}
+
+enum stn_status comm_open_alone(struct comm **out)
+{
+    return node_create(NULL, 0.0, out);
+}
+
+enum stn_status comm_open(double timeout_seconds, struct comm **out)
+{
+    int rank, size;
+    enum stn_status status = comm_enter(&rank, &size);
+    if (status || size == 1) {
+        return status ? status : comm_open_alone(out);
     }
     struct comm_transport *transport;
-    enum stn_status status = comm_mpi_open(&transport);
+    status = comm_mpi_open(&transport);
     if (status != STN_OK) {
         return status;
     }

@@ -46,9 +46,16 @@ struct comm_launch {
 };
 struct comm_launch comm_launch_detect(void);
 
+// Enters the transport without opening a node: once in a process, for as long as it lasts. All
+// processes that a launcher started (or that share the caller's own MPI) call it, or none. Without
+// any *rank is 0 and *size 1. comm_open does it too.
+STN_MUST_CHECK enum stn_status comm_enter(int *rank, int *size);
+
 // Connects to the nodes the launcher started; without one, a cluster of this node alone, which
-// needs no thread and sends nothing. Call once, from the main thread.
+// needs no thread and sends nothing. One at a time, again after comm_close; from one thread.
 STN_MUST_CHECK enum stn_status comm_open(double timeout_seconds, struct comm **out);
+// This node alone, whatever a launcher started.
+STN_MUST_CHECK enum stn_status comm_open_alone(struct comm **out);
 // After a loss the transport is not shut down (that would wait for the dead): the process should
 // end, and the launcher ends the others. NULL is fine.
 void comm_close(struct comm *comm);

@@ -231,10 +231,11 @@ static void speak(struct comm *comm, int64_t now_ns)
     }
 }
 
+// A node that has said that it leaves is missed only by those that wait for it.
 static void check_processes(struct comm *comm)
 {
     for (int i = 0; i < comm->size; i++) {
-        if (i != comm->rank && comm_process_is_gone(comm, i)) {
+        if (i != comm->rank && !comm->peers[i].left_ns && comm_process_is_gone(comm, i)) {
             lose(comm, i, COMM_LOSS_GONE, false);
         }
     }
@@ -244,8 +245,11 @@ static void heed_words(struct comm *comm)
 {
     for (int i = 0; i < comm->size; i++) {
         struct comm_peer *peer = &comm->peers[i];
-        if (peer->has_word) {
-            peer->has_word = false;
+        bool has_word = peer->has_word, leaves = peer->word.kind == COMM_SIGN_LEAVING;
+        peer->has_word = false;
+        if (has_word && leaves) {
+            peer->left_ns = peer->left_ns ? peer->left_ns : base_clock_ns();
+        } else if (has_word) {
             lose(comm, peer->word.lost, (enum comm_loss)peer->word.loss, peer->word.reported);
         }
     }
@@ -326,12 +330,52 @@ static bool everyone_leaves(const struct comm *comm)
     return true;
 }
 
+// Whether all signs that this node has sent are on their way, so that their buffers may go.
+static bool has_spoken(struct comm *comm)
+{
+    const struct comm_transport_ops *ops = comm->transport->ops;
+    bool all = true;
+    for (int i = 0; i < comm->size; i++) {
+        struct comm_peer *peer = &comm->peers[i];
+        bool done = true;
+        bool failed = peer->sending && ops->test(comm->transport, &peer->send, &done) != STN_OK;
+        peer->sending = peer->sending && !done && !failed;
+        all = all && !peer->sending;
+    }
+    return all;
+}
+
+// The transport may be used by a node that is opened after this one. A lifeline ends with this one
+// too: that it leaves is the last that is said over it, lest its end is taken for the process's.
+static void stop_listening(struct comm *comm)
+{
+    struct wire_sign sign;
+    uint8_t bytes[WIRE_SIGN_BYTES];
+    fill(comm, &sign);
+    wire_encode(WIRE_SIGN, &sign, bytes);
+    comm->listening = false;
+    for (int i = 0; i < comm->size; i++) {
+        if (i != comm->rank) {
+            comm_lifeline_say(comm, i, bytes);
+        }
+        if (i != comm->rank && comm->transport->ops->cancel) {
+            comm->transport->ops->cancel(comm->transport, &comm->peers[i].receive);
+        }
+    }
+}
+
 enum stn_status comm_liveness_leave(struct comm *comm)
 {
     comm_wait_moved(comm);
     enum stn_status status = comm_liveness_tick(comm);
     while (status == STN_OK && !everyone_leaves(comm)) {
         status = comm_wait_pause(comm);
+    }
+    while (status == STN_OK && !has_spoken(comm)) {
+        status = comm_wait_pause(comm);
+    }
+    if (status == STN_OK && comm->listening) {
+        stop_listening(comm);
     }
     return status;
 }

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages by MPI: the only file that calls it. MPI is entered by one thread at a time: the node's
+// Messages by MPI: the only file that calls it. MPI is used by one thread at a time: the node's
 // owner opens and closes it, the communication thread does all between.
+//
+// MPI can be started and ended only once in a process, while nodes may be opened and closed again
+// and again. So it is entered at the first opening and left when the process exits; or never, where
+// a caller has started it. Our messages have a communicator of their own, and those of each opening
+// tags of their own: what is still under way when a node closes finds no receiver after that.
 #include <fcntl.h>
 #include <limits.h>
 #include <mpi.h>
@@ -13,12 +18,30 @@
 
 _Static_assert(sizeof(MPI_Request) <= sizeof(void *), "a request fits where it is kept");
 
+static struct {
+    bool entered;
+    bool lost;      // a node was: MPI would wait for it
+    int open;       // transports
+    int opened;     // so far
+    int openings;   // that have tags of their own
+    MPI_Comm nodes; // a copy of MPI_COMM_WORLD
+} process;
+
 static enum stn_status fail(const char *what, int code)
 {
     char text[MPI_MAX_ERROR_STRING] = "unknown error";
     int length;
     MPI_Error_string(code, text, &length);
     return stn_fail(STN_ERR_IO, "MPI: %s: %s", what, text);
+}
+
+enum { TAGS = 2048 };
+_Static_assert((int)COMM_TAG_LIFE < (int)TAGS, "an opening has tags enough");
+
+// The same on all nodes: they open and close together.
+static int tag_now(int tag)
+{
+    return process.opened % process.openings * TAGS + tag;
 }
 
 // One MPI call, as comm_escape_call makes it.
@@ -33,15 +56,15 @@ struct call {
 static int call_send(void *context)
 {
     struct call *call = context;
-    return MPI_Isend(call->data, call->bytes, MPI_BYTE, call->peer, call->tag, MPI_COMM_WORLD,
-                     &call->request);
+    return MPI_Isend(call->data, call->bytes, MPI_BYTE, call->peer, tag_now(call->tag),
+                     process.nodes, &call->request);
 }
 
 static int call_receive(void *context)
 {
     struct call *call = context;
-    return MPI_Irecv(call->buffer, call->bytes, MPI_BYTE, call->peer, call->tag, MPI_COMM_WORLD,
-                     &call->request);
+    return MPI_Irecv(call->buffer, call->bytes, MPI_BYTE, call->peer, tag_now(call->tag),
+                     process.nodes, &call->request);
 }
 
 static int call_test(void *context)
@@ -109,16 +132,35 @@ static enum stn_status test(struct comm_transport *transport, void **request, bo
     return status;
 }
 
+static int call_cancel(void *context)
+{
+    struct call *call = context;
+    int code = MPI_Cancel(&call->request);
+    return code == MPI_SUCCESS ? MPI_Wait(&call->request, MPI_STATUS_IGNORE) : code;
+}
+
+static void cancel(struct comm_transport *transport, void **request)
+{
+    struct call call = {.done = false};
+    memcpy(&call.request, request, sizeof(call.request));
+    enum stn_status status = make(transport, call_cancel, &call, request, "closing");
+    (void)status; // said; a receive that cannot be cancelled is left alone
+}
+
 static void close_transport(struct comm_transport *transport, bool lost)
 {
-    if (!lost && !atomic_load(&transport->broken)) {
-        MPI_Finalize();
-    }
+    process.lost = process.lost || lost || atomic_load(&transport->broken);
+    process.open--;
     free(transport);
 }
 
-static const struct comm_transport_ops ops = {
-    .send = send_begin, .receive = receive_begin, .test = test, .close = close_transport};
+static const struct comm_transport_ops ops = {.send = send_begin,
+                                              .receive = receive_begin,
+                                              .test = test,
+                                              .cancel = cancel,
+                                              .close = close_transport};
+
+// ---- the process -------------------------------------------------------------------------------
 
 // When a node dies while another reads its memory, Open MPI says so in words of its own. Between
 // nodes of one machine there is nothing else that it would say there; between machines it may
@@ -134,28 +176,106 @@ static void silence(void)
     }
 }
 
+// At exit. A process that ends in the middle of a training does not wait for the other nodes.
+static void leave(void)
+{
+    if (!process.lost && process.open == 0) {
+        MPI_Finalize();
+    }
+}
+
+static enum stn_status start(int *provided)
+{
+    silence();
+    int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, provided);
+    if (code != MPI_SUCCESS) {
+        return fail("starting", code);
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (atexit(leave) != 0) {
+        return stn_fail(STN_ERR_INTERNAL, "MPI: cannot arrange to leave it at exit");
+    }
+    return STN_OK;
+}
+
+// What the process has already: started by the caller, by us, or not at all.
+static enum stn_status start_or_join(void)
+{
+    int started = 0, ended = 0, provided = MPI_THREAD_SINGLE;
+    MPI_Initialized(&started);
+    MPI_Finalized(&ended);
+    if (ended) {
+        return stn_fail(STN_ERR_INVALID,
+                        "MPI: this process has ended it already, and it cannot start again");
+    }
+    if (started) {
+        MPI_Query_thread(&provided);
+    } else {
+        enum stn_status status = start(&provided);
+        if (status) {
+            return status;
+        }
+    }
+    if (provided < MPI_THREAD_SERIALIZED) {
+        return stn_fail(STN_ERR_UNSUPPORTED,
+                        "MPI: can be used by the main thread only; it must have been started with "
+                        "MPI_THREAD_SERIALIZED or more");
+    }
+    return STN_OK;
+}
+
+// By how many tags there are.
+static int openings(void)
+{
+    int *most = NULL, found = 0;
+    MPI_Comm_get_attr(process.nodes, MPI_TAG_UB, (void *)&most, &found);
+    return found && *most >= 2 * TAGS ? *most / TAGS : 1;
+}
+
+bool comm_mpi_started(void)
+{
+    int started = 0, ended = 0;
+    MPI_Initialized(&started);
+    MPI_Finalized(&ended);
+    return started && !ended;
+}
+
+enum stn_status comm_mpi_enter(int *rank, int *size)
+{
+    if (process.lost) {
+        return stn_fail(STN_ERR_NODE_LOST,
+                        "a node was lost: this process cannot reach the others any more");
+    }
+    if (!process.entered) {
+        enum stn_status status = start_or_join();
+        int code = status ? MPI_SUCCESS : MPI_Comm_dup(MPI_COMM_WORLD, &process.nodes);
+        if (status || code != MPI_SUCCESS) {
+            return status ? status : fail("joining the nodes", code);
+        }
+        comm_escape_init();
+        MPI_Comm_set_errhandler(process.nodes, MPI_ERRORS_RETURN);
+        process.openings = openings();
+        process.entered = true;
+    }
+    MPI_Comm_rank(process.nodes, rank);
+    MPI_Comm_size(process.nodes, size);
+    return STN_OK;
+}
+
 enum stn_status comm_mpi_open(struct comm_transport **out)
 {
     struct comm_transport *transport = calloc(1, sizeof(*transport));
     if (!transport) {
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for MPI");
     }
-    silence();
-    int provided;
-    int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided);
-    if (code != MPI_SUCCESS) {
+    enum stn_status status = comm_mpi_enter(&transport->rank, &transport->size);
+    if (status) {
         free(transport);
-        return fail("starting", code);
+        return status;
     }
-    if (provided < MPI_THREAD_SERIALIZED) {
-        close_transport(transport, false);
-        return stn_fail(STN_ERR_UNSUPPORTED, "this MPI can be used by the main thread only");
-    }
-    comm_escape_init();
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     transport->ops = &ops;
-    MPI_Comm_rank(MPI_COMM_WORLD, &transport->rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &transport->size);
+    process.open++;
+    process.opened++;
     *out = transport;
     return STN_OK;
 }

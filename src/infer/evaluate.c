@@ -66,7 +66,7 @@ enum stn_status infer_evaluate(const struct infer_evaluation *e, struct kernel_l
     return STN_OK;
 }
 
-// ---- stn_eval_run ------------------------------------------------------------------------------
+// ---- infer_eval --------------------------------------------------------------------------------
 
 struct evaluator {
     struct checkpoint *checkpoint;
@@ -212,8 +212,8 @@ static enum stn_status evaluator_run(struct evaluator *v, const struct stn_train
     return STN_OK;
 }
 
-enum stn_status stn_eval_run(const struct stn_eval_config *config,
-                             const struct stn_train_observer *observer, struct stn_eval_result *out)
+enum stn_status infer_eval(const struct stn_eval_config *config,
+                           const struct stn_train_observer *observer, struct stn_eval_result *out)
 {
     struct evaluator v = {0};
     enum stn_status status = evaluator_open(&v, config);

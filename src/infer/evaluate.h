@@ -26,4 +26,9 @@ struct infer_evaluation {
 STN_MUST_CHECK enum stn_status infer_evaluate(const struct infer_evaluation *e,
                                               struct kernel_loss_totals *totals);
 
+// What stn_eval_run does.
+STN_MUST_CHECK enum stn_status infer_eval(const struct stn_eval_config *config,
+                                          const struct stn_train_observer *observer,
+                                          struct stn_eval_result *out);
+
 #endif

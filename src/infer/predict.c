@@ -8,7 +8,7 @@
 #include "checkpoint/checkpoint.h"
 #include "data/loader.h"
 #include "engine/engine.h"
-#include "stannis/train.h"
+#include "infer/predict.h"
 
 struct stn_predictor {
     struct checkpoint *checkpoint;
@@ -56,8 +56,8 @@ static enum stn_status open_all(struct stn_predictor *p, const char *path, const
     return status;
 }
 
-enum stn_status stn_predictor_open(const char *checkpoint, const char *backend, int threads,
-                                   struct stn_predictor **out)
+enum stn_status infer_predictor_open(const char *checkpoint, const char *backend, int threads,
+                                     struct stn_predictor **out)
 {
     *out = NULL;
     struct stn_predictor *p = calloc(1, sizeof(*p));
@@ -66,14 +66,14 @@ enum stn_status stn_predictor_open(const char *checkpoint, const char *backend, 
     }
     enum stn_status status = open_all(p, checkpoint, backend, threads);
     if (status) {
-        stn_predictor_close(p);
+        infer_predictor_close(p);
         return status;
     }
     *out = p;
     return STN_OK;
 }
 
-void stn_predictor_close(struct stn_predictor *predictor)
+void infer_predictor_close(struct stn_predictor *predictor)
 {
     if (predictor) {
         free(predictor->probabilities);
@@ -111,8 +111,8 @@ static int largest(const double *values, int count)
     return best;
 }
 
-enum stn_status stn_predictor_classify(struct stn_predictor *predictor, const char *image_path,
-                                       int top, struct stn_prediction *out, int *count)
+enum stn_status infer_predictor_classify(struct stn_predictor *predictor, const char *image_path,
+                                         int top, struct stn_prediction *out, int *count)
 {
     *count = 0;
     if (top < 1) {

@@ -361,16 +361,3 @@ enum stn_status train_run_on(struct comm *comm, const struct stn_train_config *c
     trainer_close(&r.trainer);
     return status;
 }
-
-enum stn_status stn_train_run(const struct stn_train_config *config,
-                              const struct stn_train_observer *observer,
-                              struct stn_train_result *out)
-{
-    struct comm *comm;
-    enum stn_status status = comm_open(config->timeout, &comm);
-    if (!status) {
-        status = train_run_on(comm, config, observer, NULL, out);
-        comm_close(comm);
-    }
-    return status;
-}

@@ -21,15 +21,3 @@ enum stn_status train_tune_on(struct comm *comm, const struct stn_train_config *
     trainer_close(&trainer);
     return status;
 }
-
-enum stn_status stn_tune_run(const struct stn_train_config *config,
-                             const struct stn_train_observer *observer, struct stn_plan **out)
-{
-    struct comm *comm;
-    enum stn_status status = comm_open(config->timeout, &comm);
-    if (!status) {
-        status = train_tune_on(comm, config, observer, out);
-        comm_close(comm);
-    }
-    return status;
-}

@@ -6,6 +6,7 @@
 
 #include "cmocka_all.h"
 #include "counter.h"
+#include "session.h"
 #include "stannis/stannis.h"
 
 struct watch {
@@ -45,7 +46,7 @@ static void steps_allocate_nothing(const char *net, int batch, int micro_batch)
     struct stn_train_observer observer = {.context = &watch, .step = on_step, .eval = on_eval};
     struct stn_train_result result;
     counter_clear();
-    assert_int_equal(stn_train_run(&config, &observer, &result), STN_OK);
+    assert_int_equal(stn_train_run(test_session(), &config, &observer, &result), STN_OK);
     counter_stop();
     assert_true(watch.steps > 5);
     assert_int_equal(counter_own(), 0);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cmocka_all.h"
+#include "session.h"
 #include "small_run.h"
 #include "support.h"
 
@@ -17,7 +18,7 @@ static void run_to(int64_t stop_step, const char *resume, enum stn_status expect
     struct stn_train_observer observer = stop_at_install(&stop, &config);
     struct stn_train_result result;
     config.resume = resume;
-    assert_int_equal(stn_train_run(&config, &observer, &result), expected);
+    assert_int_equal(stn_train_run(test_session(), &config, &observer, &result), expected);
     if (stop_step > 0) {
         assert_int_equal(stop.seen, stop_step);
     }
@@ -91,7 +92,7 @@ static void from_a_periodic_checkpoint(void **state)
     struct bytes kept = {0};
     const struct stn_train_observer observer = {.context = &kept, .saved = keep_first};
     config.checkpoint_steps = 5;
-    assert_int_equal(stn_train_run(&config, &observer, &result), STN_OK);
+    assert_int_equal(stn_train_run(test_session(), &config, &observer, &result), STN_OK);
     assert_same_as_whole();
     file_store(in(scratch, "last.safetensors"), kept.data, kept.size);
     free(kept.data);
@@ -106,7 +107,7 @@ static void after_a_limit_of_steps(void **state)
     struct stn_train_config config = small_config(scratch);
     struct stn_train_result result;
     config.steps = 9;
-    assert_int_equal(stn_train_run(&config, NULL, &result), STN_OK);
+    assert_int_equal(stn_train_run(test_session(), &config, NULL, &result), STN_OK);
     assert_int_equal(result.steps, 9);
     run_to(0, in(scratch, "last.safetensors"), STN_OK);
     struct bytes last = file_load(in(scratch, "last.safetensors"));
@@ -128,12 +129,12 @@ static void with_two_threads(void **state)
         struct stn_train_result result;
         config.threads = 2;
         config.epochs = 1;
-        enum stn_status status = stn_train_run(&config, &observer, &result);
+        enum stn_status status = stn_train_run(test_session(), &config, &observer, &result);
         if (interrupted) {
             assert_int_equal(status, STN_ERR_INTERRUPTED);
             stop.step = 0;
             config.resume = in(scratch, "last.safetensors");
-            status = stn_train_run(&config, &observer, &result);
+            status = stn_train_run(test_session(), &config, &observer, &result);
         }
         assert_int_equal(status, STN_OK);
         assert_int_equal(result.threads, 2);
@@ -155,7 +156,7 @@ static void settings_come_from_the_checkpoint(void **state)
     config.out_dir = scratch;
     config.data.seed = 99; // what is generated stays what it was
     config.threads = 1;
-    assert_int_equal(stn_train_run(&config, NULL, &result), STN_OK);
+    assert_int_equal(stn_train_run(test_session(), &config, NULL, &result), STN_OK);
     assert_same_as_whole();
 }
 
@@ -166,10 +167,10 @@ static void epochs_may_be_extended(void **state)
     struct stn_train_config config = small_config(scratch);
     struct stn_train_result result;
     config.resume = in(scratch, "last.safetensors");
-    assert_int_equal(stn_train_run(&config, NULL, &result), STN_OK);
+    assert_int_equal(stn_train_run(test_session(), &config, NULL, &result), STN_OK);
     assert_int_equal(result.steps, 0);
     config.epochs = 3;
-    assert_int_equal(stn_train_run(&config, NULL, &result), STN_OK);
+    assert_int_equal(stn_train_run(test_session(), &config, NULL, &result), STN_OK);
     assert_int_equal(result.steps, 7);
     assert_int_equal(result.images, 200);
 }
@@ -179,7 +180,7 @@ static void expect_refused(struct stn_train_config config, const char *one, cons
     struct stn_train_result result;
     errors_reset();
     config.resume = in(scratch, "last.safetensors");
-    assert_int_equal(stn_train_run(&config, NULL, &result), STN_ERR_INVALID);
+    assert_int_equal(stn_train_run(test_session(), &config, NULL, &result), STN_ERR_INVALID);
     assert_int_equal(errors_count(), 1);
     if (!strstr(errors_last(), one) || !strstr(errors_last(), other)) {
         print_error("\"%s\" names not both \"%s\" and \"%s\"\n", errors_last(), one, other);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cmocka_all.h"
+#include "session.h"
 #include "small_run.h"
 #include "support.h"
 
@@ -83,7 +84,7 @@ static void trains_and_tells(void **state)
     struct stn_train_observer observer = hear(&heard);
     struct stn_train_result result;
     config.epochs = 6;
-    assert_int_equal(stn_train_run(&config, &observer, &result), STN_OK);
+    assert_int_equal(stn_train_run(test_session(), &config, &observer, &result), STN_OK);
     assert_int_equal(heard.starts, 1);
     assert_int_equal(heard.start.steps_total, 42);
     assert_int_equal(heard.start.micro_batch, 12);
@@ -110,20 +111,20 @@ static void evaluation_agrees(void **state)
     struct heard heard;
     struct stn_train_observer observer = hear(&heard);
     struct stn_train_result trained;
-    assert_int_equal(stn_train_run(&config, &observer, &trained), STN_OK);
+    assert_int_equal(stn_train_run(test_session(), &config, &observer, &trained), STN_OK);
     struct stn_eval_config eval = {
         .checkpoint = in(scratch, "last.safetensors"), .subset = STN_SUBSET_VAL, .threads = 1};
     struct stn_eval_result result;
-    assert_int_equal(stn_eval_run(&eval, &observer, &result), STN_OK);
+    assert_int_equal(stn_eval_run(test_session(), &eval, &observer, &result), STN_OK);
     assert_int_equal(result.images, heard.eval_total);
     assert_true(result.accuracy == heard.epoch.val_accuracy);
     assert_true(fabs(result.loss - heard.epoch.val_loss) < 1e-5);
     eval.subset = STN_SUBSET_TRAIN;
     eval.micro_batch = 7;
-    assert_int_equal(stn_eval_run(&eval, NULL, &result), STN_OK);
+    assert_int_equal(stn_eval_run(test_session(), &eval, NULL, &result), STN_OK);
     assert_int_equal(result.images, 200);
     eval.data = "synthetic:60";
-    assert_int_equal(stn_eval_run(&eval, NULL, &result), STN_OK);
+    assert_int_equal(stn_eval_run(test_session(), &eval, NULL, &result), STN_OK);
     assert_int_equal(result.images, 60);
 }
 
@@ -144,12 +145,13 @@ static void predicts(void **state)
     struct stn_train_config config = small_config(scratch);
     struct stn_train_result trained;
     config.epochs = 1;
-    assert_int_equal(stn_train_run(&config, NULL, &trained), STN_OK);
+    assert_int_equal(stn_train_run(test_session(), &config, NULL, &trained), STN_OK);
     const char *picture = in(scratch, "picture.png");
     write_png(picture);
     struct stn_predictor *predictor;
-    assert_int_equal(stn_predictor_open(in(scratch, "best.safetensors"), NULL, 1, &predictor),
-                     STN_OK);
+    assert_int_equal(
+        stn_predictor_open(test_session(), in(scratch, "best.safetensors"), NULL, 1, &predictor),
+        STN_OK);
     struct stn_prediction top[10];
     int count;
     assert_int_equal(stn_predictor_classify(predictor, picture, 10, top, &count), STN_OK);
@@ -176,7 +178,7 @@ static void diverge(struct stn_train_config config, const char *what)
     struct stn_train_result result;
     struct bytes before = file_load(config.resume);
     errors_reset();
-    assert_int_equal(stn_train_run(&config, NULL, &result), STN_ERR_DIVERGED);
+    assert_int_equal(stn_train_run(test_session(), &config, NULL, &result), STN_ERR_DIVERGED);
     assert_int_equal(errors_count(), 1);
     assert_int_equal(strncmp(errors_last(), what, strlen(what)), 0);
     assert_non_null(strstr(errors_last(), "try a lower --lr; the last checkpoint is intact"));
@@ -194,7 +196,7 @@ static void divergence_keeps_the_last_checkpoint(void **state)
     struct stn_train_config config = small_config(scratch);
     struct stn_train_result result;
     config.epochs = 1;
-    assert_int_equal(stn_train_run(&config, NULL, &result), STN_OK);
+    assert_int_equal(stn_train_run(test_session(), &config, NULL, &result), STN_OK);
     config.resume = in(scratch, "last.safetensors");
     config.epochs = 4;
     config.lr = 1e30;
@@ -211,18 +213,19 @@ static void a_damaged_checkpoint_stops_everything(void **state)
     struct stn_train_config config = small_config(scratch);
     struct stn_train_result result;
     config.steps = 1;
-    assert_int_equal(stn_train_run(&config, NULL, &result), STN_OK);
+    assert_int_equal(stn_train_run(test_session(), &config, NULL, &result), STN_OK);
     const char *last = in(scratch, "last.safetensors");
     struct bytes b = file_load(last);
     b.data[b.size / 2] ^= 0x10;
     file_store(last, b.data, b.size);
     config.resume = last;
-    assert_int_equal(stn_train_run(&config, NULL, &result), STN_ERR_CORRUPT);
+    assert_int_equal(stn_train_run(test_session(), &config, NULL, &result), STN_ERR_CORRUPT);
     struct stn_eval_config eval = {.checkpoint = last, .subset = STN_SUBSET_VAL};
     struct stn_eval_result evaluated;
-    assert_int_equal(stn_eval_run(&eval, NULL, &evaluated), STN_ERR_CORRUPT);
+    assert_int_equal(stn_eval_run(test_session(), &eval, NULL, &evaluated), STN_ERR_CORRUPT);
     struct stn_predictor *predictor;
-    assert_int_equal(stn_predictor_open(last, NULL, 1, &predictor), STN_ERR_CORRUPT);
+    assert_int_equal(stn_predictor_open(test_session(), last, NULL, 1, &predictor),
+                     STN_ERR_CORRUPT);
     assert_null(predictor);
     free(b.data);
 }
@@ -250,13 +253,14 @@ static void evaluation_can_be_interrupted(void **state)
     config.epochs = 1;
     config.stop_requested = stop_when_evaluating;
     config.stop_context = &heard;
-    assert_int_equal(stn_train_run(&config, &observer, &result), STN_ERR_INTERRUPTED);
+    assert_int_equal(stn_train_run(test_session(), &config, &observer, &result),
+                     STN_ERR_INTERRUPTED);
     assert_int_equal(heard.epochs, 0);
     assert_int_equal(result.steps, 7);
     config.stop_requested = NULL;
     config.resume = in(scratch, "last.safetensors");
     observer = hear(&heard);
-    assert_int_equal(stn_train_run(&config, &observer, &result), STN_OK);
+    assert_int_equal(stn_train_run(test_session(), &config, &observer, &result), STN_OK);
     assert_int_equal(heard.epochs, 1);
     assert_int_equal(result.steps, 0);
 }
@@ -267,7 +271,7 @@ static void works_without_output(void **state)
     struct stn_train_config config = small_config(NULL);
     struct stn_train_result result;
     config.stop_requested = stop_now;
-    assert_int_equal(stn_train_run(&config, NULL, &result), STN_ERR_INTERRUPTED);
+    assert_int_equal(stn_train_run(test_session(), &config, NULL, &result), STN_ERR_INTERRUPTED);
     assert_int_equal(result.steps, 1);
     assert_int_equal(result.images, 32);
 }
@@ -276,7 +280,7 @@ static void expect_invalid(struct stn_train_config config, const char *line)
 {
     struct stn_train_result result;
     errors_reset();
-    assert_int_equal(stn_train_run(&config, NULL, &result), STN_ERR_INVALID);
+    assert_int_equal(stn_train_run(test_session(), &config, NULL, &result), STN_ERR_INVALID);
     assert_int_equal(errors_count(), 1);
     if (!strstr(errors_last(), line)) {
         print_error("\"%s\" does not say \"%s\"\n", errors_last(), line);
@@ -338,7 +342,7 @@ static void benches(void **state)
                                       .steps = 3,
                                       .warmup_steps = 1};
     struct stn_bench_result result;
-    assert_int_equal(stn_bench_run(&config, &result), STN_OK);
+    assert_int_equal(stn_bench_run(test_session(), &config, &result), STN_OK);
     assert_int_equal(result.batch, 8);
     assert_int_equal(result.steps, 3);
     assert_true(result.images_per_second > 0.0);
@@ -346,9 +350,9 @@ static void benches(void **state)
     assert_true(result.gflops > 0.0 && result.peak_gflops > 0.0 && result.macs > 0);
     assert_true(strlen(result.backend_version) > 0);
     config.batch = 6;
-    assert_int_equal(stn_bench_run(&config, &result), STN_ERR_INVALID);
+    assert_int_equal(stn_bench_run(test_session(), &config, &result), STN_ERR_INVALID);
     config.steps = 0;
-    assert_int_equal(stn_bench_run(&config, &result), STN_ERR_INVALID);
+    assert_int_equal(stn_bench_run(test_session(), &config, &result), STN_ERR_INVALID);
 }
 
 static int set_up(void **state)

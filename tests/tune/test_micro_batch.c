@@ -7,6 +7,7 @@
 #include "bench/micro_batch.h"
 #include "capture.h"
 #include "cmocka_all.h"
+#include "session.h"
 #include "tune/micro_batch.h"
 
 static struct stn_bench_config config_of(const char *net)
@@ -80,7 +81,7 @@ static void test_bench_uses_it(void **state)
     struct stn_bench_config config = config_of("lenet");
     struct stn_bench_result result;
     config.micro_batch = STN_MICRO_BATCH_AUTO;
-    assert_int_equal(stn_bench_run(&config, &result), STN_OK);
+    assert_int_equal(stn_bench_run(test_session(), &config, &result), STN_OK);
     assert_int_equal(result.trials.count, 4);
     assert_int_equal(result.micro_batch, result.trials.at[result.trials.best].micro_batch);
 }

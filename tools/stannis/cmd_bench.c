@@ -138,7 +138,11 @@ static enum stn_status run(int argc, char **argv)
     struct stn_bench_result result = {0};
     struct stn_profile profile = {0};
     o.config.profile = o.profile || o.trace ? &profile : NULL;
-    status = stn_bench_run(&o.config, &result);
+    struct stn_session *session;
+    status = verb_open_session(true, &session);
+    if (status == STN_OK) {
+        status = stn_bench_run(session, &o.config, &result);
+    }
     if (status == STN_OK && o.json) {
         status = verb_print_json(describe(&o, &result));
     } else if (status == STN_OK) {
@@ -151,6 +155,7 @@ static enum stn_status run(int argc, char **argv)
         status = profile_write_trace(&profile, o.trace);
     }
     stn_profile_fini(&profile);
+    stn_session_close(session);
     return status;
 }
 

@@ -74,8 +74,13 @@ static enum stn_status evaluate(const struct eval_options *o)
     struct stn_train_observer observer = report_progress_observer(progress);
     observer.start = NULL;
     struct stn_eval_result result = {0};
-    enum stn_status status = stn_eval_run(&o->config, &observer, &result);
+    struct stn_session *session;
+    enum stn_status status = verb_open_session(true, &session);
+    if (status == STN_OK) {
+        status = stn_eval_run(session, &o->config, &observer, &result);
+    }
     report_progress_destroy(progress);
+    stn_session_close(session);
     return status == STN_OK ? print_result(o, &result) : status;
 }
 

@@ -119,13 +119,17 @@ static enum stn_status run(int argc, char **argv)
     if (result.operand_count == 0) {
         return stn_fail(STN_ERR_INVALID, "predict: no image given; see stannis predict --help");
     }
+    struct stn_session *session;
     struct stn_predictor *predictor = NULL;
-    status = stn_predictor_open(o.checkpoint, o.backend, o.threads, &predictor);
-    if (status != STN_OK) {
-        return status;
+    status = verb_open_session(true, &session);
+    if (status == STN_OK) {
+        status = stn_predictor_open(session, o.checkpoint, o.backend, o.threads, &predictor);
     }
-    status = classify_all(predictor, &o, result.operands, result.operand_count);
+    if (status == STN_OK) {
+        status = classify_all(predictor, &o, result.operands, result.operand_count);
+    }
     stn_predictor_close(predictor);
+    stn_session_close(session);
     return status;
 }
 

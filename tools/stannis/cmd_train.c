@@ -304,6 +304,7 @@ static void print_summary(const struct train_options *o, enum stn_status ended,
 static enum stn_status train(struct train_options *o)
 {
     struct watch watchers = {0};
+    struct stn_session *session = NULL;
     o->config.stop_requested = stop_requested;
     o->config.stop_context = &o->stop_announced;
     o->stop_announced = !o->leads;
@@ -318,7 +319,10 @@ static enum stn_status train(struct train_options *o)
     stop_catch_signals();
     struct stn_train_observer observer = report_fanout_observer(&watchers.fanout);
     struct stn_train_result result = {0};
-    status = stn_train_run(&o->config, &observer, &result);
+    status = verb_open_session(false, &session);
+    if (status == STN_OK) {
+        status = stn_train_run(session, &o->config, &observer, &result);
+    }
     if (!o->leads || (status != STN_OK && status != STN_ERR_INTERRUPTED)) {
         goto out_stop;
     }
@@ -332,6 +336,7 @@ static enum stn_status train(struct train_options *o)
     }
 out_stop:
     watch_stop(&watchers);
+    stn_session_close(session);
     return status;
 }
 

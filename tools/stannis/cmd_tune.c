@@ -151,8 +151,13 @@ static enum stn_status tune(struct tune_options *o)
     o->stop_announced = true;
     stop_catch_signals();
     struct stn_plan *plan = NULL;
-    enum stn_status status = stn_tune_run(&o->config, &observer, &plan);
+    struct stn_session *session;
+    enum stn_status status = verb_open_session(false, &session);
+    if (status == STN_OK) {
+        status = stn_tune_run(session, &o->config, &observer, &plan);
+    }
     report_progress_destroy(progress);
+    stn_session_close(session);
     if (status == STN_OK && plan) {
         status = show(o, plan);
     }

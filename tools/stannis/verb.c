@@ -61,6 +61,13 @@ enum stn_status verb_check_net(const char *net)
     return stn_fail(STN_ERR_NOT_FOUND, "--net %s: unknown network; there are %s", net, list);
 }
 
+enum stn_status verb_open_session(bool alone, struct stn_session **out)
+{
+    struct stn_session_options options = stn_session_defaults();
+    options.alone = alone;
+    return stn_session_open(&options, out);
+}
+
 enum stn_status verb_print_json(json_t *object)
 {
     char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;

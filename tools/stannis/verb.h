@@ -5,9 +5,11 @@
 #define TOOLS_STANNIS_VERB_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/option.h"
+#include "stannis/session.h"
 #include "stannis/status.h"
 
 struct verb {
@@ -44,6 +46,8 @@ STN_MUST_CHECK enum stn_status verb_require(const struct base_command *command, 
                                             const char *value, const char *example);
 // Refuses a network that does not exist and names those that do.
 STN_MUST_CHECK enum stn_status verb_check_net(const char *net);
+// The session of a verb; `alone`: nothing that other nodes take part in.
+STN_MUST_CHECK enum stn_status verb_open_session(bool alone, struct stn_session **out);
 // Prints an object as one line on stdout, and drops the reference. NULL, what jansson gives when it
 // cannot make one, fails.
 STN_MUST_CHECK enum stn_status verb_print_json(json_t *object);
