@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that do one piece of work side by side, each its own part, and meet between its stages.
-// Who waits looks out for a moment and then sleeps, so that other programs get the core.
+// A waiting thread spins for a moment and then sleeps, so that other programs get the core.
 //
 // Lifetime: create → run × n → destroy, all by one thread, which is lane 0 of every run.
 #ifndef BASE_LANES_H

@@ -26,7 +26,7 @@ struct nn_segment {
     bool together;   // the whole team takes strip after strip
 };
 
-// Who shares what.
+// How the work is cut: lanes and the cache that they share.
 struct nn_cut {
     int lanes;          // 1: all segments are taken together
     size_t cache_bytes; // of all threads together

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training on virtual nodes in virtual time: no data, no network, no clock. Who computes what is
-// decided by the same plan/ and hypertune/ code as on a real cluster; which samples a step holds
-// comes from the same plan/share.h. The same cluster, config and seed give the same result, bit for
-// bit, on any machine of one kind. Pure but for memory; several runs may go on at once.
+// A training on virtual nodes in virtual time: no data, no network, no clock. The same
+// plan/ and hypertune/ code as on a real cluster decides which node computes what; the same
+// plan/share.h says which samples a step holds. The same cluster, config and seed give the same
+// result, bit for bit, on any machine of one kind. Pure but for memory; several runs may go on at
+// once.
 //
 //     sim_run → struct sim_result → sim_result_fini
 //

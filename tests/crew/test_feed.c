@@ -248,7 +248,7 @@ static void test_splits_take_turns(void **state)
     run_epochs(&c, false);
     cluster_close(&c);
 
-    // Who computes what is the same after a resumption: 6 steps an epoch, so epoch 1 begins with
+    // Each node computes the same after a resumption: 6 steps an epoch, so epoch 1 begins with
     // the first split again, and its third step has it too.
     cluster_open(&c, 0, 2);
     for (int first = 0; first < 2; first++) {

@@ -164,7 +164,7 @@ static void shares_fit_when_cores_can_be_dealt_out(void **state)
     assert_false(emulate_shares_fit((const double[]){3.0}, 1, 2));
 }
 
-// Who cannot make up for a wait goes first.
+// A node that cannot make up for a wait goes first.
 static void whole_cores_weigh_most(void **state)
 {
     (void)state;

@@ -28,8 +28,8 @@ static void check_set(const struct stn_dataset *set, const uint8_t *data, size_t
     for (int subset = 0; subset < STN_SUBSET_COUNT; subset++) {
         fuzz_check((size_t)info->count[subset] * RECORD == size);
         size_t last = (size_t)info->count[subset] - 1;
-        check_sample(set, subset, 0, data);
-        check_sample(set, subset, last, data + last * RECORD);
+        check_sample(set, (enum stn_subset)subset, 0, data);
+        check_sample(set, (enum stn_subset)subset, last, data + last * RECORD);
     }
     for (int i = 0; i < info->classes; i++) {
         fuzz_check(info->class_names[i] && *info->class_names[i]);

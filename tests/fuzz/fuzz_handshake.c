@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What strangers may say when nodes find each other: to node 0, to a node that looks for it, and to
-// the launcher's witness. Who does not know the secret gets no line, and nothing waits.
+// the launcher's witness. A process that does not know the secret gets no line, and nothing waits.
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>

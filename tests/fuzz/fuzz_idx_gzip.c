@@ -30,8 +30,8 @@ static void check_set(const struct stn_dataset *set)
     enum { EDGE_MAX = 512 }; // a larger picture takes the time of many small ones
     for (int subset = 0; subset < STN_SUBSET_COUNT; subset++) {
         if (info->count[subset] > 0 && info->image_size <= EDGE_MAX) {
-            check_sample(set, subset, 0);
-            check_sample(set, subset, (uint64_t)info->count[subset] - 1);
+            check_sample(set, (enum stn_subset)subset, 0);
+            check_sample(set, (enum stn_subset)subset, (uint64_t)info->count[subset] - 1);
         }
     }
 }

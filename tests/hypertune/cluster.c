@@ -138,3 +138,13 @@ double cluster_efficiency(const struct cluster *cluster)
     }
     return high / slowest_true_s(cluster);
 }
+
+void cluster_assert_efficiency(const struct cluster *cluster, double least)
+{
+    double efficiency = cluster_efficiency(cluster);
+    if (efficiency < least) {
+        print_error("step %lld: %g of the water level, expected %g\n", (long long)cluster->step,
+                    efficiency, least);
+        fail();
+    }
+}

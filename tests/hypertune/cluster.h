@@ -43,5 +43,6 @@ void cluster_steps(struct cluster *cluster, int steps);
 // What the split in force reaches of the water level: the best that the nodes could do as they are
 // now if work came in any fraction.
 double cluster_efficiency(const struct cluster *cluster);
+void cluster_assert_efficiency(const struct cluster *cluster, double least);
 
 #endif

@@ -288,6 +288,33 @@ static void test_window(void **state)
     }
 }
 
+// Two samples that happen to agree do not make a node without noise.
+static void test_first_samples_say_little_of_the_noise(void **state)
+{
+    (void)state;
+    struct trace t = trace_of(1, 0.0);
+    feed_many(&t, 1.0, 2);
+    assert_true(hypertune_detect_noise(&t.detect, &t.options, MICRO_BATCHES) > 0.05);
+}
+
+// So many deviations of the noise off the level.
+static int feed_off(struct trace *t, double deviations)
+{
+    double noise = hypertune_detect_noise(&t->detect, &t->options, MICRO_BATCHES);
+    double off = deviations * noise * sqrt(1.0 + 1.0 / t->detect.weight);
+    return hypertune_detect_add(&t->detect, &t->options, exp(t->detect.level + off), MICRO_BATCHES);
+}
+
+// However long no outlier was seen: one, and a sample that noise explains, are no change.
+static void test_one_outlier_after_a_long_quiet(void **state)
+{
+    (void)state;
+    struct trace t = trace_of(1, 0.03);
+    feed_many(&t, 1.0, 3000);
+    assert_int_equal(feed_off(&t, 6.0), 0);
+    assert_int_equal(feed_off(&t, 2.2), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,6 +330,8 @@ int main(void)
         cmocka_unit_test(test_noise_is_learned),
         cmocka_unit_test(test_slow_noise_is_learned),
         cmocka_unit_test(test_noise_falls_with_micro_batches),
+        cmocka_unit_test(test_first_samples_say_little_of_the_noise),
+        cmocka_unit_test(test_one_outlier_after_a_long_quiet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

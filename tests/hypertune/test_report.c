@@ -51,11 +51,12 @@ static void test_clock_that_jumps(void **state)
     (void)state;
     struct hypertune_clock clock = {0};
     expect(&clock, 0, report_of(0, 100.0), HYPERTUNE_REPORT_USABLE);
-    expect(&clock, 1, report_of(1, 50.0), HYPERTUNE_REPORT_BROKEN);   // backwards
-    expect(&clock, 2, report_of(2, 51.0), HYPERTUNE_REPORT_USABLE);   // and on from there
-    expect(&clock, 3, report_of(3, 51.2), HYPERTUNE_REPORT_BROKEN);   // 0.9 s in 0.2 s
-    expect(&clock, 4, report_of(4, 9000.0), HYPERTUNE_REPORT_USABLE); // a long evaluation
-    expect(&clock, 9, report_of(9, 9000.5), HYPERTUNE_REPORT_USABLE); // restarted: steps skipped
+    expect(&clock, 1, report_of(1, 50.0), HYPERTUNE_REPORT_BROKEN);     // backwards
+    expect(&clock, 2, report_of(2, 51.0), HYPERTUNE_REPORT_USABLE);     // and on from there
+    expect(&clock, 3, report_of(3, 51.2), HYPERTUNE_REPORT_BROKEN);     // 0.9 s in 0.2 s
+    expect(&clock, 4, report_of(4, 9000.0), HYPERTUNE_REPORT_USABLE);   // a long evaluation
+    expect(&clock, 9, report_of(9, 9000.5), HYPERTUNE_REPORT_USABLE);   // restarted: steps skipped
+    expect(&clock, 20, report_of(20, 8000.0), HYPERTUNE_REPORT_BROKEN); // skipped, and backwards
 }
 
 int main(void)

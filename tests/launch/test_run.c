@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launching for real, with mpirun. This program plays all parts: the tests start it as a launcher
 // ("launch"), which starts it as nodes ("node"), and other hosts are this machine behind a script
-// that pretends to be ssh. Whoever must wait for something waits for a line or for the end of a
-// process.
+// that pretends to be ssh. A test that must wait waits for a line or for the end of a process.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -182,6 +182,15 @@ static void test_examples(void **state)
         64 + 30; // four micro-batches by 5:2:1 are 2½, 1, ½: the tie goes to node 0
     check(&c, 64, (const int64_t[]){24, 6, 0, 0}, none);
 
+    // Four micro-batches for three equal nodes: of three ties one is rounded up.
+    c = (struct cluster){.counts = {64 + 32},
+                         .split = {1, 1, 1},
+                         .nodes = 3,
+                         .micro_batch = 8,
+                         .batch = 64,
+                         .samples = 64 + 32};
+    check(&c, 64, (const int64_t[]){16, 8, 8}, none);
+
     // Half of the data is private to node 2: more than its eighth. The others share the rest 5:2.
     c = (struct cluster){.counts = {64, 0, 0, 64, 0},
                          .split = {5, 2, 1, 0},

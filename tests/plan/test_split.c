@@ -202,6 +202,7 @@ static void test_ten_thousand_equal_nodes(void **state)
     }
     for (int each = 0; each < 40; each++) {
         check_many(MANY * each + 1);
+        check_many(MANY * (each + 1) - 40); // all but forty of them get one more
         check_many(MANY * (each + 1));
         assert_true(many_split[0] == each + 1 && many_split[MANY - 1] == each + 1);
     }

@@ -60,6 +60,8 @@ static void test_marks_come_before_limits(void **state)
         int mark = plan_trade_mark(planned), kept = plan_trade_kept(planned);
         if (plan_trade_takes_part(planned)) {
             assert_true(0 < mark && mark < kept && kept < planned);
+            assert_true(mark >= 0.75 * planned &&
+                        mark < 0.75 * planned + 1); // as decision 22 has it
         } else {
             assert_true(mark == 0 && kept == planned && planned < 10);
         }

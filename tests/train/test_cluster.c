@@ -143,7 +143,7 @@ static void stop_second(int node, struct stn_train_config *config)
     }
 }
 
-// Whoever asks to stop, all do, after the same step.
+// One node is asked to stop; all do, after the same step.
 static void all_stop_together(void **state)
 {
     (void)state;

@@ -297,7 +297,7 @@ static void broken_reports_move_nothing(void **state)
 
 // ---- while a step runs -------------------------------------------------------------------------
 
-// Who is late changes from step to step, always by the same pattern.
+// In each step another node is late, always by the same pattern.
 static double pace(void *context, int node, double seconds)
 {
     (void)context;

@@ -93,7 +93,7 @@ static enum stn_status together(void *context, int micro_batches, struct tune_st
 static enum stn_status exchange(void *context, double *seconds)
 {
     const struct node *node = context;
-    *seconds = exchange_s + 0.001 * node->rank; // who comes later waits less
+    *seconds = exchange_s + 0.001 * node->rank; // a node that comes later waits less
     return STN_OK;
 }
 
