@@ -312,7 +312,7 @@ static enum stn_status show(const struct plan_options *o, const struct sim_sizin
 static enum stn_status run_with_devices(const struct plan_options *o,
                                         const struct sim_devices *devices)
 {
-    struct sim_sizing_config config;
+    struct sim_sizing_config config = {0};
     struct sim_sizing sizing;
     struct sim_device *host, *csd;
     enum stn_status status = check(o, &config);
