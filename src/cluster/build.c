@@ -55,12 +55,11 @@ static enum stn_status check_texts(const struct cluster_build *build,
     return STN_OK;
 }
 
-// A node that has no name is called as its host.
-static void default_name(const struct cluster_node *node, char *name, size_t size)
+void cluster_default_name(const char *host, char *name, size_t size)
 {
-    if (node->host) {
-        const char *at = strchr(node->host, '@');
-        snprintf(name, size, "%s", at ? at + 1 : node->host);
+    if (host) {
+        const char *at = strchr(host, '@');
+        snprintf(name, size, "%s", at ? at + 1 : host);
     } else if (gethostname(name, size - 1) != 0 || !is_word(name, strlen(name))) {
         snprintf(name, size, "localhost");
     }
@@ -118,7 +117,7 @@ enum stn_status cluster_build_add(struct cluster_build *build, const struct clus
         return cluster_fail(build, "more than %d nodes", CLUSTER_NODES_MAX);
     }
     char base[256] = "", name[sizeof(base) + 16];
-    default_name(node, base, sizeof(base));
+    cluster_default_name(node->host, base, sizeof(base));
     if (node->name) {
         snprintf(base, sizeof(base), "%s", node->name);
     }

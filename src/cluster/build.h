@@ -20,6 +20,8 @@ struct cluster_build {
 // One line that begins with "LABEL: " or "LABEL:LINE: ".
 enum stn_status cluster_fail(const struct cluster_build *build, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+// What a node of this host (NULL: this machine) is called that has no name.
+void cluster_default_name(const char *host, char *name, size_t size);
 // Adds `count` copies, called NAME, or NAME.0, NAME.1, … if there are several. Texts are copied.
 STN_MUST_CHECK enum stn_status cluster_build_add(struct cluster_build *build,
                                                  const struct cluster_node *node, int count);

@@ -10,6 +10,9 @@
 //         memory: 4G
 //         max_batch: 256
 //         private: /data/clinicA
+//
+// Keys of virtual nodes (cluster/entry.h) may stand beside these: one file serves `stannis train`
+// and `stannis sim`.
 #ifndef CLUSTER_CLUSTER_H
 #define CLUSTER_CLUSTER_H
 

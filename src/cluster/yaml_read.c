@@ -1,50 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cluster file. src/conf makes a document of it, whose values know their lines; the rows below
-// say which keys an entry may have and what their values look like.
-#include <float.h>
+// The cluster file, as a training reads it: of each entry what concerns real nodes.
 #include <stddef.h>
 
 #include "cluster/build.h"
+#include "cluster/entry.h"
 #include "conf/conf.h"
-
-struct entry {
-    struct cluster_node node;
-    int count;
-};
-
-#define FIELD(name) offsetof(struct entry, name)
-
-static const struct conf_key keys[] = {
-    {"name", CONF_TEXT, FIELD(node.name), 0, 0, NULL},
-    {"host", CONF_TEXT, FIELD(node.host), 0, 0, NULL},
-    {"threads", CONF_WHOLE, FIELD(node.threads), 1, 1024, NULL},
-    {"cpus", CONF_REAL, FIELD(node.cpus), DBL_MIN, DBL_MAX, "a number of CPUs as 0.25 or 2"},
-    {"memory", CONF_BYTES, FIELD(node.memory), 0, 0, "a size as 512M or 4G"},
-    {"max_batch", CONF_WHOLE, FIELD(node.max_batch), 1, 1000000, NULL},
-    {"private", CONF_TEXT, FIELD(node.private_dir), 0, 0, NULL},
-    {"count", CONF_WHOLE, FIELD(count), 1, CLUSTER_NODES_MAX, NULL},
-    {NULL, CONF_TEXT, 0, 0, 0, NULL},
-};
 
 static enum stn_status read_entry(struct conf *conf, const struct conf_value *value,
                                   struct cluster_build *build)
 {
-    struct entry entry = {.count = 1};
-    enum stn_status status =
-        conf_read_map(conf, value, keys, "a node as \"- name: host\"", " for one node", &entry);
+    struct cluster_entry entry;
+    enum stn_status status = cluster_entry_read(conf, value, &entry);
     if (status != STN_OK) {
         return status;
     }
-    if (entry.node.private_dir && entry.count > 1) {
+    if (entry.private_dir && entry.count > 1) {
         return conf_fail(conf, "private: belongs to one node, not to count: %d of them",
                          entry.count);
     }
-    if (entry.node.host && entry.node.cpus > 0) {
+    if (entry.host && entry.cpus > 0) {
         return conf_fail(conf, "cpus: only nodes of this machine can be confined, and this one "
                                "has a host");
     }
+    const struct cluster_node node = {
+        .name = entry.name,
+        .host = entry.host,
+        .threads = entry.threads,
+        .cpus = entry.cpus,
+        .memory = entry.memory,
+        .max_batch = entry.max_batch,
+        .private_dir = entry.private_dir,
+    };
     build->line = conf->line;
-    return cluster_build_add(build, &entry.node, entry.count);
+    return cluster_build_add(build, &node, entry.count);
 }
 
 // The list below the one key at the top, "nodes".

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A cluster as a cluster file.
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cluster/cluster.h"
 #include "conf/conf.h"
@@ -35,6 +37,17 @@ static void write_cpus(struct conf_writer *writer, double value)
     }
 }
 
+// A folder that is called by a number would be read as a number of samples (cluster/entry.c).
+static void write_private(struct conf_writer *writer, const char *folder)
+{
+    char path[PATH_MAX];
+    if (folder && folder[strspn(folder, "0123456789")] == '\0') {
+        snprintf(path, sizeof(path), "./%s", folder);
+        folder = path;
+    }
+    write_text(writer, "private", folder);
+}
+
 static void write_node(struct conf_writer *writer, const struct cluster_node *node)
 {
     conf_writer_item(writer);
@@ -44,7 +57,7 @@ static void write_node(struct conf_writer *writer, const struct cluster_node *no
     write_cpus(writer, node->cpus);
     write_count(writer, "memory", node->memory);
     write_count(writer, "max_batch", (size_t)node->max_batch);
-    write_text(writer, "private", node->private_dir);
+    write_private(writer, node->private_dir);
 }
 
 enum stn_status cluster_format(const struct cluster *cluster, char **out)

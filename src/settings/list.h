@@ -281,7 +281,8 @@ SETTING(double, batch_range, REAL, "batch-range", STN_VERB_TRAIN, HYPERTUNE,
 // ---- a virtual cluster -------------------------------------------------------------------------
 
 AGAIN(cluster, TEXT, "cluster", STN_VERB_SIM, VIRTUAL,
-        "nodes in YAML: devices or speeds, links, loads", VALUE("FILE"), USUAL)
+        "nodes in YAML, as for train; and their devices or speeds, links, loads", VALUE("FILE"),
+        USUAL)
 AGAIN(emulate, TEXT, "emulate", STN_VERB_SIM, VIRTUAL,
         "or shares of one device, as host=1,csd*3=0.25", VALUE("SPEC"), USUAL, PROGRAM)
 SETTING(const char *, device, TEXT, "device", STN_VERB_SIM, VIRTUAL,

@@ -2,6 +2,8 @@
 // A virtual cluster as people describe it: a file, or shares of one device; then what disturbs it,
 // by hand or as it was recorded. For 10,000 nodes a few lines do:
 //
+// Keys that only a training uses (host, threads) may stand there, too: cluster/entry.h has all.
+//
 //     nodes:
 //       - name: host
 //         device: xeon-4108         # a profile (sim/device.h), or its speed:
@@ -13,7 +15,7 @@
 //         share: 0.5                # of the device's speed
 //         max_batch: 64             # images a step at most
 //         memory: 4G                # refused if the network does not fit
-//         private: 500              # samples, each
+//         private: 500              # samples, each; or private: FOLDER and private_samples: 500
 //         noise: 0.02               # relative; noise_memory, spikes, spike_factor: sim/sim.h
 //         link: {bytes_per_s: 117e6, latency_s: 50e-6}      # by default the device's
 //         per_host: 36              # devices behind one host, whose link they share
@@ -47,6 +49,7 @@ struct sim_scene_config {
     int micro_batch;     // g, images
     size_t needed_bytes; // by a node that trains this network
     double noise;        // of nodes that do not say
+    const char *device;  // of nodes that name neither a device nor a speed; NULL: refused
 };
 
 // On failure there is nothing to free.

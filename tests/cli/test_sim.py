@@ -45,6 +45,21 @@ class SimTest(program.ProgramTest):
         texts = [e.text for e in plot.iter("{http://www.w3.org/2000/svg}text")]
         self.assertIn("host: 4× slower", texts)
 
+    def test_one_file_for_sim_and_train(self):
+        self.write("ours.yaml", "nodes:\n  - {name: server, host: server1, threads: 8}\n"
+                   "  - {name: csd, count: 3, host: shelf, memory: 4G, private_samples: 50}\n")
+        out = self.succeed("sim", "--cluster", "ours.yaml", "--device", "newport", "--net", "mobilenet_v2",
+                           "--epochs", 1, "--json").stdout
+        self.assertEqual([node["name"] for node in json.loads(out)["nodes"]], ["server", "csd.0", "csd.1", "csd.2"])
+        # And a virtual rack to train: whose nodes are all on this machine then.
+        train = ("train", "--net", "lenet", "--data", "synthetic:100", "--out", "m.safetensors", "--dry-run")
+        self.assertIn("mpirun", self.succeed(*train, "--cluster", "ours.yaml").stdout)
+        self.assertIn("localhost:25 ", self.succeed(*train, "--cluster", "rack.yaml").stdout)
+        self.write("wrong.yaml", RACK + "    nosie: 0.1\n")
+        for command in train, ("sim", "--net", "mobilenet_v2"):
+            self.fail_with_one_line(2, *command, "--cluster", "wrong.yaml",
+                                    says="wrong.yaml:9: 'nosie': unknown key; did you mean noise?")
+
     def test_same_seed_same_bytes(self):
         for name in "ab":
             self.sim("--seed", 7, "--report", f"{name}.json", "--plot", f"{name}.svg")
@@ -107,7 +122,8 @@ class SimTest(program.ProgramTest):
         self.fail_with_one_line(2, "sim", says="one of them")
         self.fail_with_one_line(2, "sim", "--cluster", "rack.yaml", says="--net is missing")
         self.fail_with_one_line(2, *base, "--emulate", "a=1", says="one of them")
-        self.fail_with_one_line(2, *base, "--device", "newport", says="go together")
+        self.fail_with_one_line(2, "sim", "--emulate", "a=1", "--net", "mobilenet_v2", says="go together")
+        self.fail_with_one_line(2, "sim", "--paper", "hypertune", "--device", "newport", says="--emulate or --cluster")
         self.fail_with_one_line(2, *base, "--batch", "100", says="whole micro-batches of 16")
         self.fail_with_one_line(2, *base, "--interfere", "csd@1-2:50%", says="no node 'csd'")
         self.fail_with_one_line(2, *base, "--phases", "5,3", says="rising steps")

@@ -100,7 +100,8 @@ static void keys_that_are_wrong(void **state)
     assert_refused(
         "nodes:\n  - name: a\n    colour: red\n",
         "rack.yaml:3: 'colour': unknown key; there is name, host, threads, cpus, memory, "
-        "max_batch, private, count");
+        "max_batch, private, count, device, speed, share, private_samples, noise, noise_memory, "
+        "spikes, spike_factor, link, per_host, fails_at, loads");
     assert_refused("node:\n  - name: a\n", "rack.yaml:1: 'node': unknown key; did you mean nodes?");
     assert_refused("nodes:\n  - name: a\n    host: b\n    name: c\n",
                    "rack.yaml:4: name: given twice for one node");
@@ -129,6 +130,65 @@ static void values_that_are_wrong(void **state)
                    "rack.yaml:2: name: 'a/b': expected letters, digits, '.', '_' and '-'");
     assert_refused("nodes:\n  - host: -x\n",
                    "rack.yaml:2: host: '-x': expected a host's name or address");
+}
+
+// Everything that the simulator reads may be said to a training, too.
+static void keys_of_virtual_nodes_are_passed_over(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    assert_int_equal(parse("nodes:\n"
+                           "- {name: host, device: xeon-4108, noise: 0.02, memory: 4G}\n"
+                           "- name: csd\n"
+                           "  count: 2\n"
+                           "  speed: {fixed_s: 0.05, each_s: 0.02}\n"
+                           "  link: {bytes_per_s: 117e6}\n"
+                           "  share: 0.5\n"
+                           "  private: 500\n"
+                           "  loads: [{from: 10, to: 20, slowdown: 2}]\n"
+                           "- {name: clinic, private: ./500, private_samples: 70}\n",
+                           &cluster),
+                     STN_OK);
+    assert_int_equal(cluster.count, 4);
+    assert_int_equal(cluster.nodes[0].memory, (size_t)4 << 30);
+    assert_true(cluster.nodes[1].cpus == 0.0);
+    assert_null(cluster.nodes[2].private_dir);
+    assert_string_equal(cluster.nodes[3].private_dir, "./500");
+    cluster_fini(&cluster);
+}
+
+// But they are looked at.
+static void mistakes_about_virtual_nodes_are_refused(void **state)
+{
+    (void)state;
+    assert_refused("nodes:\n  - name: a\n    devise: box\n",
+                   "rack.yaml:3: 'devise': unknown key; did you mean device?");
+    assert_refused("nodes:\n  - name: a\n    speed: {each: 1}\n",
+                   "rack.yaml:3: 'each': unknown key; did you mean each_s?");
+    assert_refused("nodes:\n  - name: a\n    link: {latency_s: -1}\n",
+                   "rack.yaml:3: latency_s: '-1': expected seconds, 0 or more");
+    assert_refused("nodes:\n  - name: a\n    loads:\n    - {form: 3, slowdown: 2}\n",
+                   "rack.yaml:4: 'form': unknown key; did you mean from?");
+    assert_refused("nodes:\n  - name: a\n    fails_at: never\n",
+                   "rack.yaml:3: fails_at: 'never': expected a whole number from 1 to 2147483647");
+    assert_refused("nodes:\n  - {name: a, private: 5, private_samples: 6}\n",
+                   "rack.yaml:2: private: '5' is a number of samples, and so is private_samples");
+}
+
+// A folder called by a number stays a folder on its way to the other nodes.
+static void a_folder_may_be_called_by_a_number(void **state)
+{
+    (void)state;
+    struct cluster cluster, again;
+    char *text;
+    assert_int_equal(parse("nodes:\n- name: a\n", &cluster), STN_OK);
+    assert_int_equal(cluster_set_private(&cluster, "a=500"), STN_OK);
+    assert_int_equal(cluster_format(&cluster, &text), STN_OK);
+    assert_int_equal(parse(text, &again), STN_OK);
+    assert_string_equal(again.nodes[0].private_dir, "./500");
+    free(text);
+    cluster_fini(&again);
+    cluster_fini(&cluster);
 }
 
 static void structures_that_are_wrong(void **state)
@@ -212,6 +272,9 @@ int main(void)
         cmocka_unit_test(a_node_without_name_is_called_as_this_machine),
         cmocka_unit_test(keys_that_are_wrong),
         cmocka_unit_test(values_that_are_wrong),
+        cmocka_unit_test(keys_of_virtual_nodes_are_passed_over),
+        cmocka_unit_test(mistakes_about_virtual_nodes_are_refused),
+        cmocka_unit_test(a_folder_may_be_called_by_a_number),
         cmocka_unit_test(structures_that_are_wrong),
         cmocka_unit_test(nodes_that_do_not_go_together),
         cmocka_unit_test(files_are_read_and_missing_ones_named),

@@ -148,6 +148,36 @@ static struct sim_scene three(void)
                  "  - {name: csd, device: stick, count: 2}\n");
 }
 
+// A training's file: its hosts and threads are passed over, CPUs are shares of a device.
+static void a_file_of_a_training(void **state)
+{
+    (void)state;
+    static const char text[] = "nodes:\n"
+                               "  - {name: server, host: server1, threads: 8, memory: 4G}\n"
+                               "  - {name: csd, count: 2, cpus: 0.25, max_batch: 64}\n"
+                               "  - {host: ann@clinic, private: /data/scans, private_samples: 70}\n"
+                               "  - {name: quick, device: stick}\n";
+    struct sim_scene_config with_device = config;
+    struct sim_scene scene;
+    with_device.device = "box";
+    assert_int_equal(sim_scene_parse(text, strlen(text), "rack.yaml", &with_device, &scene),
+                     STN_OK);
+    assert_int_equal(scene.count, 5);
+    assert_near(scene.nodes[0].curve.line.each_s, 0.08); // 8 images of box
+    assert_near(scene.nodes[1].curve.line.each_s, 0.32);
+    assert_int_equal(scene.nodes[1].cap, 8);
+    assert_string_equal(scene.nodes[3].name, "clinic");
+    assert_int_equal(scene.nodes[3].private_samples, 70);
+    assert_near(scene.nodes[4].curve.line.each_s, 1.6); // of stick, as it says
+    sim_scene_fini(&scene);
+    refuses_file(text,
+                 "rack.yaml:2: server: expected either a device or a speed, or --device NAME");
+    refuses_file("nodes:\n  - {name: a, device: box, thraeds: 3}\n",
+                 "rack.yaml:2: 'thraeds': unknown key; did you mean threads?");
+    refuses_file("nodes:\n  - {name: a, device: box, host: [x]}\n",
+                 "rack.yaml:2: host: expected one value on one line");
+}
+
 static void by_hand(void **state)
 {
     (void)state;
@@ -263,9 +293,13 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rack),          cmocka_unit_test(ten_thousand_in_three_lines),
-        cmocka_unit_test(bad_files),       cmocka_unit_test(by_hand),
-        cmocka_unit_test(recorded_as_csv), cmocka_unit_test(recorded_as_events),
+        cmocka_unit_test(a_rack),
+        cmocka_unit_test(ten_thousand_in_three_lines),
+        cmocka_unit_test(bad_files),
+        cmocka_unit_test(a_file_of_a_training),
+        cmocka_unit_test(by_hand),
+        cmocka_unit_test(recorded_as_csv),
+        cmocka_unit_test(recorded_as_events),
         cmocka_unit_test(bad_traces),
     };
     return cmocka_run_group_tests_name("sim_scene", tests, set_up, tear_down);

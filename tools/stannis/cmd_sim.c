@@ -35,11 +35,12 @@ static const char *const failures[] = {"stop", "resume", NULL};
 
 static const struct base_option options[] = {
     HEADING("The virtual cluster"),
-    ROW("cluster", TEXT, cluster, "FILE", "nodes in YAML: devices or speeds, links, loads", 0, 0,
-        NULL),
+    ROW("cluster", TEXT, cluster, "FILE",
+        "nodes in YAML, as for train; and their devices or speeds, links, loads", 0, 0, NULL),
     ROW("emulate", TEXT, emulate, "SPEC", "or shares of one device, as host=1,csd*3=0.25", 0, 0,
         NULL),
-    ROW("device", TEXT, device, "NAME", "which device, with --emulate", NO_LIMITS),
+    ROW("device", TEXT, device, "NAME",
+        "which device, with --emulate; with --cluster, of nodes that say none", NO_LIMITS),
     ROW("devices", TEXT, devices, "FILE", "device profiles besides those built in", NO_LIMITS),
     ROW("noise", REAL, noise, "PART", "relative noise of step times, of nodes that do not say", 0,
         1, NULL),
@@ -110,8 +111,11 @@ static const struct base_command command = {
     "    - name: csd\n"
     "      device: newport\n"
     "      count: 36\n"
-    "Further keys: share, max_batch, memory, private, noise, noise_memory, spikes, spike_factor,\n"
-    "link, per_host, fails_at, loads (from, to, slowdown, shape, period, on).\n"
+    "Further keys: share, max_batch, memory, private, private_samples, noise, noise_memory, "
+    "spikes,\n"
+    "spike_factor, link, per_host, fails_at, loads (from, to, slowdown, shape, period, on). It may "
+    "be\n"
+    "the file of a training: host and threads are passed over, cpus is a share of the device.\n"
     "\n"
     "Examples\n"
     "  stannis sim --cluster rack.yaml --net mobilenet_v2 --report sim.json --plot sim.svg\n"
@@ -264,8 +268,11 @@ static enum stn_status check(const struct sim_options *o)
             "sim: --cluster FILE, --emulate SPEC or --paper NAME is needed, one of them; for "
             "example: --emulate host=1,csd*3=0.25 --device xeon-4108");
     }
-    if ((o->emulate != NULL) != (o->device != NULL)) {
+    if (o->emulate && !o->device) {
         return stn_fail(STN_ERR_INVALID, "sim: --emulate and --device go together: shares of what");
+    }
+    if (o->device && o->paper) {
+        return stn_fail(STN_ERR_INVALID, "sim: --device goes with --emulate or --cluster");
     }
     if (o->paper) {
         return STN_OK;
@@ -360,7 +367,8 @@ static enum stn_status run(int argc, char **argv)
                                             .net = o.net,
                                             .micro_batch = o.config.micro_batch,
                                             .needed_bytes = needed_bytes,
-                                            .noise = o.noise};
+                                            .noise = o.noise,
+                                            .device = o.device};
     status = load_devices(&o, &devices);
     if (status == STN_OK) {
         status = make_scene(&o, &config, &scene);
