@@ -27,31 +27,29 @@ struct raw {
     const struct conf_value *device, *speed, *link;
 };
 
-// clang-format off
 #define FIELD(name) offsetof(struct raw, name)
 static const struct conf_key node_keys[] = {
-    {"name",            CONF_TEXT,  FIELD(entry.name),            0, 0, NULL},
-    {"host",            CONF_TEXT,  FIELD(entry.host),            0, 0, NULL},
-    {"threads",         CONF_WHOLE, FIELD(entry.threads),         1, THREADS_MAX, NULL},
-    {"cpus",            CONF_REAL,  FIELD(entry.cpus),            DBL_MIN, DBL_MAX,
-                                                                  "a number of CPUs as 0.25 or 2"},
-    {"memory",          CONF_BYTES, FIELD(entry.memory),          0, 0, "a size as 512M or 4G"},
-    {"max_batch",       CONF_WHOLE, FIELD(entry.max_batch),       1, COUNT_MAX, NULL},
-    {"private",         CONF_TEXT,  FIELD(private_text),          0, 0, NULL},
-    {"count",           CONF_WHOLE, FIELD(entry.count),           1, CLUSTER_NODES_MAX, NULL},
-    {"device",          CONF_VALUE, FIELD(device),                0, 0, NULL},
-    {"speed",           CONF_VALUE, FIELD(speed),                 0, 0, NULL},
-    {"share",           CONF_REAL,  FIELD(entry.share),           1e-6, FACTOR_MAX,
-                                                                  "a part of the device's speed, as 0.25"},
+    {"name", CONF_TEXT, FIELD(entry.name), 0, 0, NULL},
+    {"host", CONF_TEXT, FIELD(entry.host), 0, 0, NULL},
+    {"threads", CONF_WHOLE, FIELD(entry.threads), 1, THREADS_MAX, NULL},
+    {"cpus", CONF_REAL, FIELD(entry.cpus), DBL_MIN, DBL_MAX, "a number of CPUs as 0.25 or 2"},
+    {"memory", CONF_BYTES, FIELD(entry.memory), 0, 0, "a size as 512M or 4G"},
+    {"max_batch", CONF_WHOLE, FIELD(entry.max_batch), 1, COUNT_MAX, NULL},
+    {"private", CONF_TEXT, FIELD(private_text), 0, 0, NULL},
+    {"count", CONF_WHOLE, FIELD(entry.count), 1, CLUSTER_NODES_MAX, NULL},
+    {"device", CONF_VALUE, FIELD(device), 0, 0, NULL},
+    {"speed", CONF_VALUE, FIELD(speed), 0, 0, NULL},
+    {"share", CONF_REAL, FIELD(entry.share), 1e-6, FACTOR_MAX,
+     "a part of the device's speed, as 0.25"},
     {"private_samples", CONF_WHOLE, FIELD(entry.private_samples), 0, COUNT_MAX, NULL},
-    {"noise",           CONF_REAL,  FIELD(entry.noise),           0, 1, "a part of the time, as 0.02"},
-    {"noise_memory",    CONF_REAL,  FIELD(entry.noise_memory),    0, 0.999, "0 to 0.999"},
-    {"spikes",          CONF_REAL,  FIELD(entry.spikes),          0, 1, "a part of the steps, as 0.01"},
-    {"spike_factor",    CONF_REAL,  FIELD(entry.spike_factor),    1, FACTOR_MAX, "a factor as 3"},
-    {"link",            CONF_VALUE, FIELD(link),                  0, 0, NULL},
-    {"per_host",        CONF_WHOLE, FIELD(entry.per_host),        1, CLUSTER_NODES_MAX, NULL},
-    {"fails_at",        CONF_WHOLE, FIELD(entry.fails_at),        1, INT_MAX, NULL},
-    {"loads",           CONF_VALUE, FIELD(entry.loads),           0, 0, NULL},
+    {"noise", CONF_REAL, FIELD(entry.noise), 0, 1, "a part of the time, as 0.02"},
+    {"noise_memory", CONF_REAL, FIELD(entry.noise_memory), 0, 0.999, "0 to 0.999"},
+    {"spikes", CONF_REAL, FIELD(entry.spikes), 0, 1, "a part of the steps, as 0.01"},
+    {"spike_factor", CONF_REAL, FIELD(entry.spike_factor), 1, FACTOR_MAX, "a factor as 3"},
+    {"link", CONF_VALUE, FIELD(link), 0, 0, NULL},
+    {"per_host", CONF_WHOLE, FIELD(entry.per_host), 1, CLUSTER_NODES_MAX, NULL},
+    {"fails_at", CONF_WHOLE, FIELD(entry.fails_at), 1, INT_MAX, NULL},
+    {"loads", CONF_VALUE, FIELD(entry.loads), 0, 0, NULL},
     END,
 };
 #undef FIELD
@@ -59,11 +57,13 @@ static const struct conf_key node_keys[] = {
 #define FIELD(name) offsetof(struct cluster_entry, name)
 static const struct conf_key speed_keys[] = {
     {"fixed_s", CONF_REAL, FIELD(speed.fixed_s), 0, SECONDS_MAX, "seconds of a step, 0 or more"},
-    {"each_s", CONF_REAL, FIELD(speed.each_s), 1e-12, SECONDS_MAX, "seconds of an image, more than 0"},
+    {"each_s", CONF_REAL, FIELD(speed.each_s), 1e-12, SECONDS_MAX,
+     "seconds of an image, more than 0"},
     END,
 };
 static const struct conf_key link_keys[] = {
-    {"bytes_per_s", CONF_REAL, FIELD(link.bytes_per_s), DBL_MIN, BYTES_PER_S_MAX, "bytes a second as 117e6"},
+    {"bytes_per_s", CONF_REAL, FIELD(link.bytes_per_s), DBL_MIN, BYTES_PER_S_MAX,
+     "bytes a second as 117e6"},
     {"latency_s", CONF_REAL, FIELD(link.latency_s), 0, SECONDS_MAX, "seconds, 0 or more"},
     END,
 };
@@ -80,7 +80,6 @@ static const struct conf_key load_keys[] = {
     END,
 };
 #undef FIELD
-// clang-format on
 
 // A folder; or, as the simulator opens none, a number of samples. A folder that is called by a
 // number is written ./500.
