@@ -16,8 +16,6 @@
 
 enum { TOO_MUCH = 1024 * 1024, ENOUGH = 64 * 1024 };
 
-static char scratch[64];
-
 static enum stn_status replace(const char *path, const void *bytes, size_t size)
 {
     struct atomic_file file;
@@ -123,29 +121,14 @@ static void a_full_disk_leaves_the_old(void **state)
     assert_int_equal(rmdir(mount_point), 0);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    scratch_create(scratch);
-    errors_catch();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    scratch_remove(scratch);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(replaces, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(abort_leaves_the_old, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(works_in_the_current_directory, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_size_limit_leaves_the_old, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_full_disk_leaves_the_old, set_up, tear_down),
+        WITH_SCRATCH(replaces),
+        WITH_SCRATCH(abort_leaves_the_old),
+        WITH_SCRATCH(works_in_the_current_directory),
+        WITH_SCRATCH(a_size_limit_leaves_the_old),
+        WITH_SCRATCH(a_full_disk_leaves_the_old),
     };
     return cmocka_run_group_tests_name("atomic_file", tests, NULL, NULL);
 }

@@ -16,8 +16,6 @@
 #include "train/small_run.h"
 #include "train/support.h"
 
-static char scratch[64];
-
 static struct checkpoint_meta sample_meta(void)
 {
     struct checkpoint_meta meta = {
@@ -350,33 +348,14 @@ static void a_full_disk_keeps_the_old(void **state)
     fixture_close(&f);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    scratch_create(scratch);
-    errors_catch();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    scratch_remove(scratch);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(metadata_round_trip, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(every_flipped_bit_is_noticed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(every_truncation_is_noticed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(foreign_files_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(other_versions_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(class_names_must_be_utf8, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(tensors_round_trip, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(other_networks_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_full_disk_keeps_the_old, set_up, tear_down),
+        WITH_SCRATCH(metadata_round_trip),         WITH_SCRATCH(every_flipped_bit_is_noticed),
+        WITH_SCRATCH(every_truncation_is_noticed), WITH_SCRATCH(foreign_files_are_refused),
+        WITH_SCRATCH(other_versions_are_refused),  WITH_SCRATCH(class_names_must_be_utf8),
+        WITH_SCRATCH(tensors_round_trip),          WITH_SCRATCH(other_networks_are_refused),
+        WITH_SCRATCH(a_full_disk_keeps_the_old),
     };
     return cmocka_run_group_tests_name("checkpoint", tests, NULL, NULL);
 }

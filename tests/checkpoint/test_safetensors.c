@@ -10,8 +10,6 @@
 #include "cmocka_all.h"
 #include "train/support.h"
 
-static char scratch[64];
-
 static const float weights[6] = {1.5f, -2.0f, 0.0f, 3.25f, -0.0f, 1e-30f};
 static const int64_t counter[1] = {-7};
 static const struct safetensors_pair metadata[2] = {{"stannis.net", "lenet"},
@@ -246,21 +244,6 @@ static void texts_must_be_utf8(void **state)
     assert_false(file_exists(path));
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    scratch_create(scratch);
-    errors_catch();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    scratch_remove(scratch);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,5 +259,5 @@ int main(void)
         cmocka_unit_test(missing_files_are_named),
         cmocka_unit_test(texts_must_be_utf8),
     };
-    return cmocka_run_group_tests_name("safetensors", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("safetensors", tests, scratch_set_up, scratch_tear_down);
 }

@@ -9,8 +9,6 @@
 #include "plot/plot.h"
 #include "train/support.h"
 
-static char scratch[64];
-
 static struct plot *plot_of(const struct plot_options *options)
 {
     struct plot *plot = NULL;
@@ -214,21 +212,6 @@ static void refusals(void **state)
     plot_destroy(plot);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    errors_catch();
-    scratch_create(scratch);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    scratch_remove(scratch);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,5 +219,5 @@ int main(void)
         cmocka_unit_test(gaps_lift_the_pen),     cmocka_unit_test(logarithmic),
         cmocka_unit_test(nothing_is_a_plot_too), cmocka_unit_test(refusals),
     };
-    return cmocka_run_group_tests_name("plot", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("plot", tests, scratch_set_up, scratch_tear_down);
 }

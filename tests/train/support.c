@@ -30,6 +30,23 @@ void scratch_remove(const char *path)
     assert_int_equal(rmdir(path), 0);
 }
 
+char scratch[64];
+
+int scratch_set_up(void **state)
+{
+    (void)state;
+    scratch_create(scratch);
+    errors_catch();
+    return 0;
+}
+
+int scratch_tear_down(void **state)
+{
+    (void)state;
+    scratch_remove(scratch);
+    return 0;
+}
+
 const char *in(const char *directory, const char *name)
 {
     static char buffers[8][256];

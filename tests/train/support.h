@@ -15,6 +15,11 @@ struct bytes {
 // A fresh empty directory, and its removal with everything in it.
 void scratch_create(char path[64]);
 void scratch_remove(const char *path);
+// For a test that needs one: made before it, with error lines caught, and removed after it.
+extern char scratch[64];
+int scratch_set_up(void **state);
+int scratch_tear_down(void **state);
+#define WITH_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_set_up, scratch_tear_down)
 // "DIR/NAME" in one of a few static buffers.
 const char *in(const char *directory, const char *name);
 

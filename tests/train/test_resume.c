@@ -8,7 +8,6 @@
 #include "small_run.h"
 #include "support.h"
 
-static char scratch[64];
 static struct bytes whole, whole_best; // checkpoints of the run nobody interrupted
 
 static void run_to(int64_t stop_step, const char *resume, enum stn_status expected)
@@ -215,28 +214,14 @@ static void another_training_is_refused(void **state)
     expect_refused(config, "300", "200");
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    scratch_create(scratch);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    scratch_remove(scratch);
-    return 0;
-}
-
 static int run_whole(void **state)
 {
     errors_catch();
-    set_up(state);
+    scratch_set_up(state);
     run_to(0, NULL, STN_OK);
     whole = file_load(in(scratch, "last.safetensors"));
     whole_best = file_load(in(scratch, "best.safetensors"));
-    return tear_down(state);
+    return scratch_tear_down(state);
 }
 
 static int free_whole(void **state)
@@ -250,16 +235,11 @@ static int free_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(inside_the_first_epoch, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(at_the_end_of_an_epoch, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(inside_the_second_epoch, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(again_and_again, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(from_a_periodic_checkpoint, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(after_a_limit_of_steps, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(with_two_threads, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(settings_come_from_the_checkpoint, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(epochs_may_be_extended, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(another_training_is_refused, set_up, tear_down),
+        WITH_SCRATCH(inside_the_first_epoch),     WITH_SCRATCH(at_the_end_of_an_epoch),
+        WITH_SCRATCH(inside_the_second_epoch),    WITH_SCRATCH(again_and_again),
+        WITH_SCRATCH(from_a_periodic_checkpoint), WITH_SCRATCH(after_a_limit_of_steps),
+        WITH_SCRATCH(with_two_threads),           WITH_SCRATCH(settings_come_from_the_checkpoint),
+        WITH_SCRATCH(epochs_may_be_extended),     WITH_SCRATCH(another_training_is_refused),
     };
     return cmocka_run_group_tests_name("resume", tests, run_whole, free_whole);
 }

@@ -11,8 +11,6 @@
 #include "small_run.h"
 #include "support.h"
 
-static char scratch[64];
-
 struct heard {
     int starts, epochs, best_saved, last_saved;
     int64_t steps, images, eval_done, eval_total;
@@ -355,33 +353,18 @@ static void benches(void **state)
     assert_int_equal(stn_bench_run(test_session(), &config, &result), STN_ERR_INVALID);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    scratch_create(scratch);
-    errors_catch();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    scratch_remove(scratch);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(trains_and_tells, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(evaluation_agrees, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(predicts, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(divergence_keeps_the_last_checkpoint, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_damaged_checkpoint_stops_everything, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(evaluation_can_be_interrupted, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(works_without_output, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(bad_settings_name_their_flag, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(benches, set_up, tear_down),
+        WITH_SCRATCH(trains_and_tells),
+        WITH_SCRATCH(evaluation_agrees),
+        WITH_SCRATCH(predicts),
+        WITH_SCRATCH(divergence_keeps_the_last_checkpoint),
+        WITH_SCRATCH(a_damaged_checkpoint_stops_everything),
+        WITH_SCRATCH(evaluation_can_be_interrupted),
+        WITH_SCRATCH(works_without_output),
+        WITH_SCRATCH(bad_settings_name_their_flag),
+        WITH_SCRATCH(benches),
     };
     return cmocka_run_group_tests_name("run", tests, NULL, NULL);
 }

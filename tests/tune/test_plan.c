@@ -13,7 +13,6 @@
 static struct cluster_node members[] = {{.name = "host"}, {.name = "csd.0"}, {.name = "csd.1"}};
 static const struct cluster cluster = {.nodes = members, .count = 3};
 static int64_t counts[4] = {100000, 0, 0, 0};
-static char scratch[64];
 
 static struct stn_train_config settings(int batch)
 {

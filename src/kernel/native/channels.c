@@ -126,10 +126,7 @@ static void channels_destroy(struct kernel_op *op)
 }
 
 static const struct kernel_op_calls channels_calls = {
-    .forward = channels_forward,
-    .backward = channels_backward,
-    .destroy = channels_destroy,
-};
+    .forward = channels_forward, .backward = channels_backward, .destroy = channels_destroy};
 
 // An op whose maps are still to be filled; `y` gives shape and layout of the output, `inputs` the
 // channels of all inputs.

@@ -65,10 +65,7 @@ static void op_free(struct kernel_op *op)
 }
 
 static const struct kernel_op_calls pointwise_calls = {
-    .forward = pointwise_forward,
-    .backward = pointwise_backward,
-    .destroy = op_free,
-};
+    .forward = pointwise_forward, .backward = pointwise_backward, .destroy = op_free};
 
 static enum stn_status pointwise_create(const char *name, struct pointwise settings,
                                         struct kernel_tensor x, struct kernel_op **out)
@@ -174,10 +171,7 @@ static enum stn_status dropout_backward(struct kernel_op *op, const struct kerne
 }
 
 static const struct kernel_op_calls dropout_calls = {
-    .forward = dropout_forward,
-    .backward = dropout_backward,
-    .destroy = op_free,
-};
+    .forward = dropout_forward, .backward = dropout_backward, .destroy = op_free};
 
 enum stn_status native_dropout_create(void *team, const struct kernel_dropout *d,
                                       struct kernel_op **out)

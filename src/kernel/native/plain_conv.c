@@ -103,10 +103,7 @@ static void destroy(struct kernel_op *op)
 }
 
 static const struct kernel_op_calls calls = {
-    .forward = forward,
-    .backward = backward,
-    .destroy = destroy,
-};
+    .forward = forward, .backward = backward, .destroy = destroy};
 
 static enum stn_status create_reorders(struct plain_conv *pc, struct kernel_team *team,
                                        const struct kernel_conv *d)

@@ -62,10 +62,7 @@ static void op_free(struct kernel_op *op)
 }
 
 static const struct kernel_op_calls pool_calls = {
-    .forward = pool_forward,
-    .backward = pool_backward,
-    .destroy = op_free,
-};
+    .forward = pool_forward, .backward = pool_backward, .destroy = op_free};
 
 enum stn_status native_pool_create(void *team, const struct kernel_pool *d, struct kernel_op **out)
 {
@@ -163,10 +160,7 @@ static enum stn_status global_pool_backward(struct kernel_op *op, const struct k
 }
 
 static const struct kernel_op_calls global_pool_calls = {
-    .forward = global_pool_forward,
-    .backward = global_pool_backward,
-    .destroy = op_free,
-};
+    .forward = global_pool_forward, .backward = global_pool_backward, .destroy = op_free};
 
 enum stn_status native_global_pool_create(void *team, const struct kernel_global_pool *d,
                                           struct kernel_op **out)

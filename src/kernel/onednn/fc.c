@@ -73,10 +73,7 @@ static void fc_destroy(struct kernel_op *op)
 }
 
 static const struct kernel_op_calls fc_calls = {
-    .forward = fc_forward,
-    .backward = fc_backward,
-    .destroy = fc_destroy,
-};
+    .forward = fc_forward, .backward = fc_backward, .destroy = fc_destroy};
 
 enum stn_status onednn_fc_create(void *engine, const struct kernel_fc *d, struct kernel_op **out)
 {

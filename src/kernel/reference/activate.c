@@ -30,27 +30,21 @@ static enum stn_status backward(struct kernel_op *op, const struct kernel_io *io
     return STN_OK;
 }
 
-static const struct kernel_op_calls calls = {
-    .forward = forward,
-    .backward = backward,
-    .destroy = reference_op_destroy,
-};
+static const struct reference_kind kind = {
+    .calls = {.forward = forward, .backward = backward, .destroy = reference_op_destroy},
+    REFERENCE_SIZES(struct activate)};
 
 enum stn_status reference_activate_op(void *engine, const struct kernel_activate *d,
                                       struct kernel_op **out)
 {
     static const char *const names[] = {"linear", "relu", "relu6"};
     (void)engine;
-    enum stn_status status = reference_check_nchw("activate", d->x);
+    enum stn_status status = reference_op_create(&kind, names[d->activation], d, &d->x, d->x, out);
     if (status)
         return status;
-    struct activate *a = reference_op_create(sizeof *a, names[d->activation], &calls, d->x);
-    if (!a)
-        return STN_ERR_NO_MEMORY;
-    a->d = *d;
+    struct activate *a = (struct activate *)*out;
     a->op.traits.backward_reads = KERNEL_READS_Y;
     a->op.traits.in_place_input = reference_in_place(d->dx, KERNEL_DX_NONE);
     a->op.traits.forward_in_place = true;
-    *out = &a->op;
     return STN_OK;
 }

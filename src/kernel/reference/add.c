@@ -33,26 +33,20 @@ static enum stn_status backward(struct kernel_op *op, const struct kernel_io *io
     return STN_OK;
 }
 
-static const struct kernel_op_calls calls = {
-    .forward = forward,
-    .backward = backward,
-    .destroy = reference_op_destroy,
-};
+static const struct reference_kind kind = {
+    .calls = {.forward = forward, .backward = backward, .destroy = reference_op_destroy},
+    REFERENCE_SIZES(struct add)};
 
 enum stn_status reference_add(void *engine, const struct kernel_add *d, struct kernel_op **out)
 {
     (void)engine;
-    enum stn_status status = reference_check_nchw("add", d->x);
+    enum stn_status status = reference_op_create(
+        &kind, kernel_activation_suffix("add", d->activation), d, &d->x, d->x, out);
     if (status)
         return status;
-    struct add *a = reference_op_create(sizeof *a, kernel_activation_suffix("add", d->activation),
-                                        &calls, d->x);
-    if (!a)
-        return STN_ERR_NO_MEMORY;
-    a->d = *d;
+    struct add *a = (struct add *)*out;
     a->op.traits.backward_reads = d->activation == KERNEL_LINEAR ? 0 : KERNEL_READS_Y;
     a->op.traits.in_place_input = reference_in_place(d->dx[0], d->dx[1]);
     a->op.traits.forward_in_place = true;
-    *out = &a->op;
     return STN_OK;
 }

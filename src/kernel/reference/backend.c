@@ -1,33 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reference backend's table, and what its ops share.
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernel/reference/reference.h"
 
-void *reference_op_create(size_t bytes, const char *name, const struct kernel_op_calls *calls,
-                          struct kernel_tensor y)
+enum stn_status reference_op_create(const struct reference_kind *kind, const char *name,
+                                    const void *description, const struct kernel_tensor *x,
+                                    struct kernel_tensor y, struct kernel_op **out)
 {
-    struct kernel_op *op = calloc(1, bytes);
-    if (!op) {
-        (void)stn_fail(STN_ERR_NO_MEMORY, "%s: out of memory", name);
-        return NULL;
-    }
-    op->calls = calls;
+    if (x && x->layout != KERNEL_NCHW)
+        return stn_fail(STN_ERR_UNSUPPORTED,
+                        "%s: the reference backend knows only NCHW, reorder the input first", name);
+    struct kernel_op *op = calloc(1, kind->bytes);
+    if (!op)
+        return stn_fail(STN_ERR_NO_MEMORY, "%s: out of memory", name);
+    op->calls = &kind->calls;
     op->traits = (struct kernel_op_traits){.name = name, .y = y, .in_place_input = -1};
-    return op;
+    memcpy((char *)op + kind->description_at, description, kind->description);
+    *out = op;
+    return STN_OK;
 }
 
 void reference_op_destroy(struct kernel_op *op)
 {
     free(op);
-}
-
-enum stn_status reference_check_nchw(const char *name, struct kernel_tensor x)
-{
-    if (x.layout != KERNEL_NCHW)
-        return stn_fail(STN_ERR_UNSUPPORTED,
-                        "%s: the reference backend knows only NCHW, reorder the input first", name);
-    return STN_OK;
 }
 
 void reference_activation_backward(float *dy, const float *y, size_t count,

@@ -181,28 +181,24 @@ static enum stn_status backward(struct kernel_op *op, const struct kernel_io *io
     return STN_OK;
 }
 
-static const struct kernel_op_calls calls = {
-    .forward_gather = forward_gather,
-    .backward_gather = backward_gather,
-    .forward_settle = forward_settle,
-    .backward_settle = backward_settle,
-    .forward = forward,
-    .backward = backward,
-    .destroy = reference_op_destroy,
-};
+static const struct reference_kind kind = {.calls = {.forward_gather = forward_gather,
+                                                     .backward_gather = backward_gather,
+                                                     .forward_settle = forward_settle,
+                                                     .backward_settle = backward_settle,
+                                                     .forward = forward,
+                                                     .backward = backward,
+                                                     .destroy = reference_op_destroy},
+                                           REFERENCE_SIZES(struct batchnorm)};
 
 enum stn_status reference_batchnorm(void *engine, const struct kernel_batchnorm *d,
                                     struct kernel_op **out)
 {
     (void)engine;
-    enum stn_status status = reference_check_nchw("batchnorm", d->x);
+    enum stn_status status = reference_op_create(
+        &kind, kernel_activation_suffix("batchnorm", d->activation), d, &d->x, d->x, out);
     if (status)
         return status;
-    struct batchnorm *b = reference_op_create(
-        sizeof *b, kernel_activation_suffix("batchnorm", d->activation), &calls, d->x);
-    if (!b)
-        return STN_ERR_NO_MEMORY;
-    b->d = *d;
+    struct batchnorm *b = (struct batchnorm *)*out;
     b->op.traits.saved_bytes = (size_t)d->x.shape.c * sizeof(struct channel);
     b->op.traits.gathers = true;
     b->op.traits.backward_reads = KERNEL_READS_X;
@@ -210,6 +206,5 @@ enum stn_status reference_batchnorm(void *engine, const struct kernel_batchnorm 
         b->op.traits.backward_reads |= KERNEL_READS_Y;
     b->op.traits.in_place_input =
         reference_in_place(d->dx[0], d->residual ? d->dx[1] : KERNEL_DX_NONE);
-    *out = &b->op;
     return STN_OK;
 }

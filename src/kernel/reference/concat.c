@@ -42,26 +42,16 @@ static enum stn_status backward(struct kernel_op *op, const struct kernel_io *io
     return STN_OK;
 }
 
-static const struct kernel_op_calls calls = {
-    .forward = forward,
-    .backward = backward,
-    .destroy = reference_op_destroy,
-};
+static const struct reference_kind kind = {
+    .calls = {.forward = forward, .backward = backward, .destroy = reference_op_destroy},
+    REFERENCE_SIZES(struct concat)};
 
 enum stn_status reference_concat(void *engine, const struct kernel_concat *d,
                                  struct kernel_op **out)
 {
     (void)engine;
-    enum stn_status status = reference_check_nchw("concat", d->x[0]);
-    if (status)
-        return status;
     struct kernel_tensor y = d->x[0];
     for (int i = 1; i < d->inputs; i++)
         y.shape.c += d->x[i].shape.c;
-    struct concat *c = reference_op_create(sizeof *c, "concat", &calls, y);
-    if (!c)
-        return STN_ERR_NO_MEMORY;
-    c->d = *d;
-    *out = &c->op;
-    return STN_OK;
+    return reference_op_create(&kind, "concat", d, &d->x[0], y, out);
 }

@@ -206,23 +206,18 @@ static enum stn_status backward(struct kernel_op *op, const struct kernel_io *io
     return STN_OK;
 }
 
-static const struct kernel_op_calls calls = {
-    .forward = forward,
-    .backward = backward,
-    .destroy = reference_op_destroy,
-};
+static const struct reference_kind kind = {
+    .calls = {.forward = forward, .backward = backward, .destroy = reference_op_destroy},
+    REFERENCE_SIZES(struct conv)};
 
 enum stn_status reference_conv(void *engine, const struct kernel_conv *d, struct kernel_op **out)
 {
-    enum stn_status status = reference_check_nchw("conv", d->x);
+    const struct kernel_shape y = kernel_window_output(d->x.shape, d->window, d->out_channels);
+    enum stn_status status = reference_op_create(&kind, kernel_conv_name(d), d, &d->x,
+                                                 (struct kernel_tensor){y, KERNEL_NCHW}, out);
     if (status)
         return status;
-    const struct kernel_shape y = kernel_window_output(d->x.shape, d->window, d->out_channels);
-    struct conv *c = reference_op_create(sizeof *c, kernel_conv_name(d), &calls,
-                                         (struct kernel_tensor){y, KERNEL_NCHW});
-    if (!c)
-        return STN_ERR_NO_MEMORY;
-    c->d = *d;
+    struct conv *c = (struct conv *)*out;
     c->x = d->x.shape;
     c->y = y;
     c->in_per_group = d->x.shape.c / d->groups;
@@ -235,6 +230,5 @@ enum stn_status reference_conv(void *engine, const struct kernel_conv *d, struct
     if (d->activation != KERNEL_LINEAR)
         c->op.traits.backward_reads |= KERNEL_READS_Y;
     c->op.traits.macs = kernel_conv_macs(d, y);
-    *out = &c->op;
     return STN_OK;
 }

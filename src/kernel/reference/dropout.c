@@ -48,25 +48,19 @@ static enum stn_status backward(struct kernel_op *op, const struct kernel_io *io
     return STN_OK;
 }
 
-static const struct kernel_op_calls calls = {
-    .forward = forward,
-    .backward = backward,
-    .destroy = reference_op_destroy,
-};
+static const struct reference_kind kind = {
+    .calls = {.forward = forward, .backward = backward, .destroy = reference_op_destroy},
+    REFERENCE_SIZES(struct dropout)};
 
 enum stn_status reference_dropout(void *engine, const struct kernel_dropout *desc,
                                   struct kernel_op **out)
 {
     (void)engine;
-    enum stn_status status = reference_check_nchw("dropout", desc->x);
+    enum stn_status status = reference_op_create(&kind, "dropout", desc, &desc->x, desc->x, out);
     if (status)
         return status;
-    struct dropout *d = reference_op_create(sizeof *d, "dropout", &calls, desc->x);
-    if (!d)
-        return STN_ERR_NO_MEMORY;
-    d->d = *desc;
+    struct dropout *d = (struct dropout *)*out;
     d->op.traits.in_place_input = reference_in_place(desc->dx, KERNEL_DX_NONE);
     d->op.traits.forward_in_place = true;
-    *out = &d->op;
     return STN_OK;
 }

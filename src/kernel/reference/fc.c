@@ -79,20 +79,18 @@ static enum stn_status backward(struct kernel_op *op, const struct kernel_io *io
     return STN_OK;
 }
 
-static const struct kernel_op_calls calls = {
-    .forward = forward,
-    .backward = backward,
-    .destroy = reference_op_destroy,
-};
+static const struct reference_kind kind = {
+    .calls = {.forward = forward, .backward = backward, .destroy = reference_op_destroy},
+    REFERENCE_SIZES(struct fc)};
 
 enum stn_status reference_fc(void *engine, const struct kernel_fc *d, struct kernel_op **out)
 {
     const struct kernel_tensor y = {{d->x.shape.n, d->out_features, 1, 1}, KERNEL_NCHW};
-    struct fc *f =
-        reference_op_create(sizeof *f, kernel_activation_suffix("fc", d->activation), &calls, y);
-    if (!f)
-        return STN_ERR_NO_MEMORY;
-    f->d = *d;
+    enum stn_status status =
+        reference_op_create(&kind, kernel_activation_suffix("fc", d->activation), d, NULL, y, out);
+    if (status)
+        return status;
+    struct fc *f = (struct fc *)*out;
     f->n = d->x.shape.n;
     f->in = kernel_tensor_row_floats(d->x);
     f->out = (size_t)d->out_features;
@@ -102,6 +100,5 @@ enum stn_status reference_fc(void *engine, const struct kernel_fc *d, struct ker
     if (d->activation != KERNEL_LINEAR)
         f->op.traits.backward_reads |= KERNEL_READS_Y;
     f->op.traits.macs = (int64_t)f->n * (int64_t)f->in * (int64_t)f->out;
-    *out = &f->op;
     return STN_OK;
 }

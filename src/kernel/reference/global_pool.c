@@ -39,24 +39,14 @@ static enum stn_status backward(struct kernel_op *op, const struct kernel_io *io
     return STN_OK;
 }
 
-static const struct kernel_op_calls calls = {
-    .forward = forward,
-    .backward = backward,
-    .destroy = reference_op_destroy,
-};
+static const struct reference_kind kind = {
+    .calls = {.forward = forward, .backward = backward, .destroy = reference_op_destroy},
+    REFERENCE_SIZES(struct global_pool)};
 
 enum stn_status reference_global_pool(void *engine, const struct kernel_global_pool *d,
                                       struct kernel_op **out)
 {
     (void)engine;
-    enum stn_status status = reference_check_nchw("global_pool", d->x);
-    if (status)
-        return status;
     const struct kernel_tensor y = {{d->x.shape.n, d->x.shape.c, 1, 1}, KERNEL_NCHW};
-    struct global_pool *g = reference_op_create(sizeof *g, "global_pool", &calls, y);
-    if (!g)
-        return STN_ERR_NO_MEMORY;
-    g->d = *d;
-    *out = &g->op;
-    return STN_OK;
+    return reference_op_create(&kind, "global_pool", d, &d->x, y, out);
 }

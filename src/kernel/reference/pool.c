@@ -148,29 +148,23 @@ static enum stn_status backward(struct kernel_op *op, const struct kernel_io *io
     return STN_OK;
 }
 
-static const struct kernel_op_calls calls = {
-    .forward = forward,
-    .backward = backward,
-    .destroy = reference_op_destroy,
-};
+static const struct reference_kind kind = {
+    .calls = {.forward = forward, .backward = backward, .destroy = reference_op_destroy},
+    REFERENCE_SIZES(struct pool)};
 
 enum stn_status reference_pool(void *engine, const struct kernel_pool *d, struct kernel_op **out)
 {
     (void)engine;
-    enum stn_status status = reference_check_nchw("pool", d->x);
-    if (status)
-        return status;
     const bool max = d->kind == KERNEL_POOL_MAX;
     const struct kernel_shape y = kernel_pool_output(d);
-    struct pool *p = reference_op_create(sizeof *p, max ? "max_pool" : "average_pool", &calls,
-                                         (struct kernel_tensor){y, KERNEL_NCHW});
-    if (!p)
-        return STN_ERR_NO_MEMORY;
-    p->d = *d;
+    enum stn_status status = reference_op_create(&kind, max ? "max_pool" : "average_pool", d, &d->x,
+                                                 (struct kernel_tensor){y, KERNEL_NCHW}, out);
+    if (status)
+        return status;
+    struct pool *p = (struct pool *)*out;
     p->x = d->x.shape;
     p->y = y;
     if (max)
         p->op.traits.saved_bytes = kernel_tensor_floats(p->op.traits.y) * sizeof(int32_t);
-    *out = &p->op;
     return STN_OK;
 }

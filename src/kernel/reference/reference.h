@@ -7,18 +7,34 @@
 #ifndef KERNEL_REFERENCE_REFERENCE_H
 #define KERNEL_REFERENCE_REFERENCE_H
 
+#include <stddef.h>
+
 #include "kernel/backend.h"
 
 struct reference_engine {
     int threads;
 };
 
-// A zeroed op of `bytes` whose first member is struct kernel_op, or NULL after reporting. It reads
-// nothing in backward and nothing may be in place unless the caller says so in its traits.
-void *reference_op_create(size_t bytes, const char *name, const struct kernel_op_calls *calls,
-                          struct kernel_tensor y);
+// What the ops of one kind share. An op's own struct begins with struct kernel_op and keeps its
+// description as a member d.
+struct reference_kind {
+    struct kernel_op_calls calls;
+    size_t bytes;                       // of the op's own struct
+    size_t description_at, description; // where its d begins, and how many bytes d has
+};
+
+#define REFERENCE_SIZES(type)                                                                      \
+    .bytes = sizeof(type), .description_at = offsetof(type, d),                                    \
+    .description = sizeof(((type *)NULL)->d)
+
+// Makes an op that computes y, otherwise zeroed: it reads nothing in backward and nothing may be in
+// place unless the caller says so in its traits. `x`, its first input, must be NCHW; NULL: its
+// layout does not matter.
+STN_MUST_CHECK enum stn_status reference_op_create(const struct reference_kind *kind,
+                                                   const char *name, const void *description,
+                                                   const struct kernel_tensor *x,
+                                                   struct kernel_tensor y, struct kernel_op **out);
 void reference_op_destroy(struct kernel_op *op);
-STN_MUST_CHECK enum stn_status reference_check_nchw(const char *name, struct kernel_tensor x);
 
 // dy ← dy·act′, told from y = act(…).
 void reference_activation_backward(float *dy, const float *y, size_t count,

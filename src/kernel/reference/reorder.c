@@ -49,21 +49,14 @@ static enum stn_status backward(struct kernel_op *op, const struct kernel_io *io
     return STN_OK;
 }
 
-static const struct kernel_op_calls calls = {
-    .forward = forward,
-    .backward = backward,
-    .destroy = reference_op_destroy,
-};
+static const struct reference_kind kind = {
+    .calls = {.forward = forward, .backward = backward, .destroy = reference_op_destroy},
+    REFERENCE_SIZES(struct reorder)};
 
 enum stn_status reference_reorder(void *engine, const struct kernel_reorder *d,
                                   struct kernel_op **out)
 {
     (void)engine;
-    struct reorder *r = reference_op_create(sizeof *r, "reorder", &calls,
-                                            (struct kernel_tensor){d->x.shape, d->y_layout});
-    if (!r)
-        return STN_ERR_NO_MEMORY;
-    r->d = *d;
-    *out = &r->op;
-    return STN_OK;
+    return reference_op_create(&kind, "reorder", d, NULL,
+                               (struct kernel_tensor){d->x.shape, d->y_layout}, out);
 }

@@ -48,23 +48,13 @@ static enum stn_status backward(struct kernel_op *op, const struct kernel_io *io
     return STN_OK;
 }
 
-static const struct kernel_op_calls calls = {
-    .forward = forward,
-    .backward = backward,
-    .destroy = reference_op_destroy,
-};
+static const struct reference_kind kind = {
+    .calls = {.forward = forward, .backward = backward, .destroy = reference_op_destroy},
+    REFERENCE_SIZES(struct shuffle)};
 
 enum stn_status reference_shuffle(void *engine, const struct kernel_shuffle *d,
                                   struct kernel_op **out)
 {
     (void)engine;
-    enum stn_status status = reference_check_nchw("shuffle", d->x);
-    if (status)
-        return status;
-    struct shuffle *s = reference_op_create(sizeof *s, "shuffle", &calls, d->x);
-    if (!s)
-        return STN_ERR_NO_MEMORY;
-    s->d = *d;
-    *out = &s->op;
-    return STN_OK;
+    return reference_op_create(&kind, "shuffle", d, &d->x, d->x, out);
 }

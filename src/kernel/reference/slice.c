@@ -40,24 +40,14 @@ static enum stn_status backward(struct kernel_op *op, const struct kernel_io *io
     return STN_OK;
 }
 
-static const struct kernel_op_calls calls = {
-    .forward = forward,
-    .backward = backward,
-    .destroy = reference_op_destroy,
-};
+static const struct reference_kind kind = {
+    .calls = {.forward = forward, .backward = backward, .destroy = reference_op_destroy},
+    REFERENCE_SIZES(struct slice)};
 
 enum stn_status reference_slice(void *engine, const struct kernel_slice *d, struct kernel_op **out)
 {
     (void)engine;
-    enum stn_status status = reference_check_nchw("slice", d->x);
-    if (status)
-        return status;
     struct kernel_tensor y = d->x;
     y.shape.c = d->count;
-    struct slice *s = reference_op_create(sizeof *s, "slice", &calls, y);
-    if (!s)
-        return STN_ERR_NO_MEMORY;
-    s->d = *d;
-    *out = &s->op;
-    return STN_OK;
+    return reference_op_create(&kind, "slice", d, &d->x, y, out);
 }
