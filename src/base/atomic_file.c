@@ -121,3 +121,32 @@ void atomic_file_abort(struct atomic_file *file)
     unlink(file->temporary);
     release(file);
 }
+
+// Up to two pieces.
+static enum stn_status store(const char *path, const void *bytes, size_t size, const char *end)
+{
+    struct atomic_file file;
+    enum stn_status status = atomic_file_open(path, &file);
+    if (status) {
+        return status;
+    }
+    status = atomic_file_write(&file, bytes, size);
+    if (!status) {
+        status = atomic_file_write(&file, end, strlen(end));
+    }
+    if (status) {
+        atomic_file_abort(&file);
+        return status;
+    }
+    return atomic_file_commit(&file);
+}
+
+enum stn_status atomic_file_store(const char *path, const void *bytes, size_t size)
+{
+    return store(path, bytes, size, "");
+}
+
+enum stn_status atomic_file_store_line(const char *path, const char *text)
+{
+    return store(path, text, strlen(text), "\n");
+}

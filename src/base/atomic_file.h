@@ -22,4 +22,8 @@ STN_MUST_CHECK enum stn_status atomic_file_write(struct atomic_file *file, const
 STN_MUST_CHECK enum stn_status atomic_file_commit(struct atomic_file *file);
 void atomic_file_abort(struct atomic_file *file);
 
+// All of it in one call: bytes as they are, or a text and the end of its last line.
+STN_MUST_CHECK enum stn_status atomic_file_store(const char *path, const void *bytes, size_t size);
+STN_MUST_CHECK enum stn_status atomic_file_store_line(const char *path, const char *text);
+
 #endif

@@ -166,23 +166,11 @@ enum stn_status stn_plan_text(const struct stn_plan *plan, char **out)
 enum stn_status stn_plan_write(const struct stn_plan *plan, const char *path)
 {
     char *text;
-    struct atomic_file file;
     enum stn_status status = stn_plan_text(plan, &text);
     if (status) {
         return status;
     }
-    status = atomic_file_open(path, &file);
-    if (!status) {
-        status = atomic_file_write(&file, text, strlen(text));
-        if (!status) {
-            status = atomic_file_write(&file, "\n", 1);
-        }
-        if (status) {
-            atomic_file_abort(&file);
-        } else {
-            status = atomic_file_commit(&file);
-        }
-    }
+    status = atomic_file_store_line(path, text);
     free(text);
     return status;
 }

@@ -167,26 +167,12 @@ enum stn_status plot_mark(struct plot *plot, double y, const char *label)
 
 // ---- the file ----------------------------------------------------------------------------------
 
-static enum stn_status write_whole(const char *path, const struct plot_svg *svg)
-{
-    struct atomic_file file;
-    enum stn_status status = atomic_file_open(path, &file);
-    if (status != STN_OK) {
-        return status;
-    }
-    status = atomic_file_write(&file, svg->bytes, svg->size);
-    if (status != STN_OK) {
-        atomic_file_abort(&file);
-        return status;
-    }
-    return atomic_file_commit(&file);
-}
-
 enum stn_status plot_write(const struct plot *plot, const char *path)
 {
     struct plot_svg svg = {0};
     plot_draw(plot, &svg);
-    enum stn_status status = svg.failed ? fail_memory() : write_whole(path, &svg);
+    enum stn_status status =
+        svg.failed ? fail_memory() : atomic_file_store(path, svg.bytes, svg.size);
     free(svg.bytes);
     return status;
 }

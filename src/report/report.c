@@ -182,21 +182,6 @@ static enum stn_status write_in_place(const char *path, const char *bytes, size_
     return error ? fail_write(path, error) : STN_OK;
 }
 
-static enum stn_status write_replacing(const char *path, const char *bytes, size_t length)
-{
-    struct atomic_file file;
-    enum stn_status status = atomic_file_open(path, &file);
-    if (status) {
-        return status;
-    }
-    status = atomic_file_write(&file, bytes, length);
-    if (status) {
-        atomic_file_abort(&file);
-        return status;
-    }
-    return atomic_file_commit(&file);
-}
-
 static bool is_special(const char *path)
 {
     struct stat info;
@@ -233,7 +218,7 @@ enum stn_status report_write(const struct report *report, const char *path, enum
     size_t length = strlen(json);
     json[length] = '\n'; // in the place of the terminator: a text file ends with a newline
     enum stn_status status = is_special(path) ? write_in_place(path, json, length + 1)
-                                              : write_replacing(path, json, length + 1);
+                                              : atomic_file_store(path, json, length + 1);
     free(json);
     return status;
 }

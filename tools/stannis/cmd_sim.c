@@ -192,22 +192,10 @@ static enum stn_status write_report(const struct sim_view *view, const char *pat
     json_t *object = sim_view_json(view);
     char *text = object ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) : NULL;
     json_decref(object);
-    struct atomic_file file;
     if (text == NULL) {
         return stn_fail(STN_ERR_NO_MEMORY, "%s: no memory for the report", path);
     }
-    enum stn_status status = atomic_file_open(path, &file);
-    if (status == STN_OK) {
-        status = atomic_file_write(&file, text, strlen(text));
-        if (status == STN_OK) {
-            status = atomic_file_write(&file, "\n", 1);
-        }
-        if (status == STN_OK) {
-            status = atomic_file_commit(&file);
-        } else {
-            atomic_file_abort(&file);
-        }
-    }
+    enum stn_status status = atomic_file_store_line(path, text);
     free(text);
     return status;
 }

@@ -176,19 +176,7 @@ static enum stn_status write_json(const struct sim_paper_report *report, const c
     if (!text) {
         return stn_fail(STN_ERR_INTERNAL, "%s: cannot make JSON of the result", path);
     }
-    struct atomic_file file;
-    enum stn_status status = atomic_file_open(path, &file);
-    if (status == STN_OK) {
-        status = atomic_file_write(&file, text, strlen(text));
-        if (status == STN_OK) {
-            status = atomic_file_write(&file, "\n", 1);
-        }
-        if (status == STN_OK) {
-            status = atomic_file_commit(&file);
-        } else {
-            atomic_file_abort(&file);
-        }
-    }
+    enum stn_status status = atomic_file_store_line(path, text);
     free(text);
     return status;
 }
