@@ -19,7 +19,7 @@ void nn_graph_init(struct nn_graph *g, int micro_batch, bool no_dropout)
 
 void nn_graph_fini(struct nn_graph *g)
 {
-    free(g->nodes);
+    free(g->ops);
     free(g->values);
     free(g->tensors);
     free(g->inits);
@@ -112,28 +112,27 @@ static int tensor_add(struct nn_graph *g, struct nn_tensor tensor, struct nn_ini
     return g->tensor_count++;
 }
 
-static void param_add(struct nn_graph *g, struct nn_node *node, const char *suffix,
+static void param_add(struct nn_graph *g, struct nn_op *op, const char *suffix,
                       struct nn_tensor tensor, struct nn_init init)
 {
     tensor.kind = NN_PARAMETER;
-    tensor.name = nn_name(g, "%s.%s", node->name, suffix);
-    node->param[node->params++] = tensor_add(g, tensor, init);
+    tensor.name = nn_name(g, "%s.%s", op->name, suffix);
+    op->param[op->params++] = tensor_add(g, tensor, init);
 }
 
-static void vector_add(struct nn_graph *g, struct nn_node *node, const char *suffix, int count,
+static void vector_add(struct nn_graph *g, struct nn_op *op, const char *suffix, int count,
                        float value)
 {
-    param_add(g, node, suffix, (struct nn_tensor){.rank = 1, .dims = {count}},
+    param_add(g, op, suffix, (struct nn_tensor){.rank = 1, .dims = {count}},
               (struct nn_init){NN_INIT_CONSTANT, value});
 }
 
-static void buffer_add(struct nn_graph *g, struct nn_node *node, const char *suffix, int count,
+static void buffer_add(struct nn_graph *g, struct nn_op *op, const char *suffix, int count,
                        float value)
 {
     struct nn_tensor tensor = {.kind = NN_BUFFER, .rank = 1, .dims = {count}};
-    tensor.name = nn_name(g, "%s.%s", node->name, suffix);
-    node->buffer[node->buffers++] =
-        tensor_add(g, tensor, (struct nn_init){NN_INIT_CONSTANT, value});
+    tensor.name = nn_name(g, "%s.%s", op->name, suffix);
+    op->buffer[op->buffers++] = tensor_add(g, tensor, (struct nn_init){NN_INIT_CONSTANT, value});
 }
 
 static struct kernel_tensor untyped(struct kernel_shape shape)
@@ -141,22 +140,22 @@ static struct kernel_tensor untyped(struct kernel_shape shape)
     return (struct kernel_tensor){shape, KERNEL_NCHW};
 }
 
-// Takes over the node, gives it its output value.
-static nn_value node_add(struct nn_graph *g, struct nn_node node, struct kernel_shape y, bool plain)
+// Takes over the op, gives it its output value.
+static nn_value op_add(struct nn_graph *g, struct nn_op op, struct kernel_shape y, bool plain)
 {
-    void *nodes = g->nodes;
-    if (failed(g) || !grow(g, &nodes, g->node_count, &g->node_capacity, sizeof(*g->nodes))) {
+    void *ops = g->ops;
+    if (failed(g) || !grow(g, &ops, g->op_count, &g->op_capacity, sizeof(*g->ops))) {
         return -1;
     }
-    g->nodes = nodes;
-    node.y = value_add(g, y, g->node_count, plain);
-    g->nodes[g->node_count++] = node;
-    return node.y;
+    g->ops = ops;
+    op.y = value_add(g, y, g->op_count, plain);
+    g->ops[g->op_count++] = op;
+    return op.y;
 }
 
-static struct nn_node node_on(enum nn_node_kind kind, const char *name, nn_value x)
+static struct nn_op op_on(enum nn_op_kind kind, const char *name, nn_value x)
 {
-    return (struct nn_node){.kind = kind, .name = name, .inputs = 1, .x = {x}};
+    return (struct nn_op){.kind = kind, .name = name, .inputs = 1, .x = {x}};
 }
 
 // The output of a window over x, or a failed graph when it does not fit.
@@ -215,35 +214,35 @@ nn_value nn_conv(struct nn_graph *g, const char *name, nn_value x, struct nn_con
         return -1;
     }
     struct kernel_shape in = nn_shape(g, x);
-    struct nn_node node = node_on(NN_CONV, name, x);
+    struct nn_op op = op_on(NN_CONV, name, x);
     struct kernel_window w = conv_window(&conv);
     int groups = conv.groups ? conv.groups : 1;
-    node.op.conv = (struct kernel_conv){.x = untyped(in),
-                                        .out_channels = conv.out,
-                                        .groups = groups,
-                                        .window = w,
-                                        .bias = conv.bias,
-                                        .activation = conv.activation};
+    op.as.conv = (struct kernel_conv){.x = untyped(in),
+                                      .out_channels = conv.out,
+                                      .groups = groups,
+                                      .window = w,
+                                      .bias = conv.bias,
+                                      .activation = conv.activation};
     struct kernel_shape y = window_apply(g, name, in, w, conv.out);
-    float std = conv.init_std > 0 ? conv.init_std : he_std(&node.op.conv);
-    param_add(g, &node, "weight",
+    float std = conv.init_std > 0 ? conv.init_std : he_std(&op.as.conv);
+    param_add(g, &op, "weight",
               (struct nn_tensor){.rank = 4,
                                  .dims = {conv.out, in.c / groups, w.size[0], w.size[1]},
                                  .decay = true},
               (struct nn_init){NN_INIT_NORMAL, std});
     if (conv.bias) {
-        vector_add(g, &node, "bias", conv.out, 0);
+        vector_add(g, &op, "bias", conv.out, 0);
     }
-    return node_add(g, node, y, false);
+    return op_add(g, op, y, false);
 }
 
-static nn_value batchnorm_add(struct nn_graph *g, struct nn_node node, struct kernel_shape shape)
+static nn_value batchnorm_add(struct nn_graph *g, struct nn_op op, struct kernel_shape shape)
 {
-    vector_add(g, &node, "weight", shape.c, 1);
-    vector_add(g, &node, "bias", shape.c, 0);
-    buffer_add(g, &node, "running_mean", shape.c, 0);
-    buffer_add(g, &node, "running_var", shape.c, 1);
-    return node_add(g, node, shape, false);
+    vector_add(g, &op, "weight", shape.c, 1);
+    vector_add(g, &op, "bias", shape.c, 0);
+    buffer_add(g, &op, "running_mean", shape.c, 0);
+    buffer_add(g, &op, "running_var", shape.c, 1);
+    return op_add(g, op, shape, false);
 }
 
 void nn_set_batchnorm_epsilon(struct nn_graph *g, float epsilon)
@@ -257,10 +256,10 @@ nn_value nn_batchnorm(struct nn_graph *g, const char *name, nn_value x,
     if (failed(g)) {
         return -1;
     }
-    struct nn_node node = node_on(NN_BATCHNORM, name, x);
-    node.op.batchnorm = (struct kernel_batchnorm){
+    struct nn_op op = op_on(NN_BATCHNORM, name, x);
+    op.as.batchnorm = (struct kernel_batchnorm){
         .x = untyped(nn_shape(g, x)), .epsilon = g->batchnorm_epsilon, .activation = activation};
-    return batchnorm_add(g, node, nn_shape(g, x));
+    return batchnorm_add(g, op, nn_shape(g, x));
 }
 
 nn_value nn_batchnorm_add(struct nn_graph *g, const char *name, nn_value x, nn_value residual,
@@ -269,14 +268,14 @@ nn_value nn_batchnorm_add(struct nn_graph *g, const char *name, nn_value x, nn_v
     if (failed(g)) {
         return -1;
     }
-    struct nn_node node = node_on(NN_BATCHNORM, name, x);
-    node.inputs = 2;
-    node.x[1] = residual;
-    node.op.batchnorm = (struct kernel_batchnorm){.x = untyped(nn_shape(g, x)),
-                                                  .epsilon = g->batchnorm_epsilon,
-                                                  .residual = true,
-                                                  .activation = activation};
-    return batchnorm_add(g, node, nn_shape(g, x));
+    struct nn_op op = op_on(NN_BATCHNORM, name, x);
+    op.inputs = 2;
+    op.x[1] = residual;
+    op.as.batchnorm = (struct kernel_batchnorm){.x = untyped(nn_shape(g, x)),
+                                                .epsilon = g->batchnorm_epsilon,
+                                                .residual = true,
+                                                .activation = activation};
+    return batchnorm_add(g, op, nn_shape(g, x));
 }
 
 nn_value nn_activate(struct nn_graph *g, nn_value x, enum kernel_activation activation)
@@ -284,10 +283,10 @@ nn_value nn_activate(struct nn_graph *g, nn_value x, enum kernel_activation acti
     if (failed(g)) {
         return -1;
     }
-    struct nn_node node = node_on(NN_ACTIVATE, "activation", x);
-    node.op.activate =
+    struct nn_op op = op_on(NN_ACTIVATE, "activation", x);
+    op.as.activate =
         (struct kernel_activate){.x = untyped(nn_shape(g, x)), .activation = activation};
-    return node_add(g, node, nn_shape(g, x), g->values[x].plain);
+    return op_add(g, op, nn_shape(g, x), g->values[x].plain);
 }
 
 // As PyTorch: with `ceil` the last window may hang over, but must begin inside the map or its left
@@ -319,11 +318,11 @@ static nn_value pool_add(struct nn_graph *g, nn_value x, struct nn_pool p,
         w.pad_after[0] += overhang(in.h, p, stride);
         w.pad_after[1] += overhang(in.w, p, stride);
     }
-    struct nn_node node = node_on(NN_POOL, "pool", x);
-    node.op.pool = (struct kernel_pool){
+    struct nn_op op = op_on(NN_POOL, "pool", x);
+    op.as.pool = (struct kernel_pool){
         .x = untyped(in), .kind = kind, .window = w, .count_padding = p.count_padding};
     struct kernel_shape y = window_apply(g, "pooling", in, w, in.c);
-    return node_add(g, node, y, g->values[x].plain);
+    return op_add(g, op, y, g->values[x].plain);
 }
 
 nn_value nn_max_pool(struct nn_graph *g, nn_value x, struct nn_pool pool)
@@ -342,10 +341,10 @@ nn_value nn_adaptive_pool(struct nn_graph *g, nn_value x, int size)
     if (failed(g) || (in.h == size && in.w == size)) {
         return x;
     }
-    struct nn_node node = node_on(NN_POOL, "pool", x);
-    node.op.pool =
+    struct nn_op op = op_on(NN_POOL, "pool", x);
+    op.as.pool =
         (struct kernel_pool){.x = untyped(in), .kind = KERNEL_POOL_ADAPTIVE, .out = {size, size}};
-    return node_add(g, node, (struct kernel_shape){in.n, in.c, size, size}, g->values[x].plain);
+    return op_add(g, op, (struct kernel_shape){in.n, in.c, size, size}, g->values[x].plain);
 }
 
 nn_value nn_global_pool(struct nn_graph *g, nn_value x)
@@ -354,9 +353,9 @@ nn_value nn_global_pool(struct nn_graph *g, nn_value x)
         return -1;
     }
     struct kernel_shape in = nn_shape(g, x);
-    struct nn_node node = node_on(NN_GLOBAL_POOL, "global pool", x);
-    node.op.global_pool = (struct kernel_global_pool){.x = untyped(in)};
-    return node_add(g, node, (struct kernel_shape){in.n, in.c, 1, 1}, true);
+    struct nn_op op = op_on(NN_GLOBAL_POOL, "global pool", x);
+    op.as.global_pool = (struct kernel_global_pool){.x = untyped(in)};
+    return op_add(g, op, (struct kernel_shape){in.n, in.c, 1, 1}, true);
 }
 
 // fc reads features in NCHW order; a value that may be blocked is reordered first.
@@ -365,10 +364,9 @@ static nn_value plain(struct nn_graph *g, nn_value x)
     if (failed(g) || g->values[x].plain) {
         return x;
     }
-    struct nn_node node = node_on(NN_REORDER, "flatten", x);
-    node.op.reorder =
-        (struct kernel_reorder){.x = untyped(nn_shape(g, x)), .y_layout = KERNEL_NCHW};
-    return node_add(g, node, nn_shape(g, x), true);
+    struct nn_op op = op_on(NN_REORDER, "flatten", x);
+    op.as.reorder = (struct kernel_reorder){.x = untyped(nn_shape(g, x)), .y_layout = KERNEL_NCHW};
+    return op_add(g, op, nn_shape(g, x), true);
 }
 
 nn_value nn_fc(struct nn_graph *g, const char *name, nn_value x, int out,
@@ -380,15 +378,15 @@ nn_value nn_fc(struct nn_graph *g, const char *name, nn_value x, int out,
     }
     struct kernel_shape in = nn_shape(g, x);
     int features = in.c * in.h * in.w;
-    struct nn_node node = node_on(NN_FC, name, x);
-    node.op.fc = (struct kernel_fc){
+    struct nn_op op = op_on(NN_FC, name, x);
+    op.as.fc = (struct kernel_fc){
         .x = untyped(in), .out_features = out, .bias = true, .activation = activation};
-    param_add(g, &node, "weight",
+    param_add(g, &op, "weight",
               (struct nn_tensor){.rank = 2, .dims = {out, features}, .decay = true},
               (struct nn_init){NN_INIT_NORMAL,
                                activation == KERNEL_LINEAR ? 0.01F : (float)sqrt(2.0 / features)});
-    vector_add(g, &node, "bias", out, 0);
-    return node_add(g, node, (struct kernel_shape){in.n, out, 1, 1}, true);
+    vector_add(g, &op, "bias", out, 0);
+    return op_add(g, op, (struct kernel_shape){in.n, out, 1, 1}, true);
 }
 
 nn_value nn_add(struct nn_graph *g, nn_value a, nn_value b, enum kernel_activation activation)
@@ -396,11 +394,11 @@ nn_value nn_add(struct nn_graph *g, nn_value a, nn_value b, enum kernel_activati
     if (failed(g)) {
         return -1;
     }
-    struct nn_node node = node_on(NN_ADD, "add", a);
-    node.inputs = 2;
-    node.x[1] = b;
-    node.op.add = (struct kernel_add){.x = untyped(nn_shape(g, a)), .activation = activation};
-    return node_add(g, node, nn_shape(g, a), g->values[a].plain && g->values[b].plain);
+    struct nn_op op = op_on(NN_ADD, "add", a);
+    op.inputs = 2;
+    op.x[1] = b;
+    op.as.add = (struct kernel_add){.x = untyped(nn_shape(g, a)), .activation = activation};
+    return op_add(g, op, nn_shape(g, a), g->values[a].plain && g->values[b].plain);
 }
 
 nn_value nn_concat(struct nn_graph *g, int inputs, const nn_value *x)
@@ -408,16 +406,16 @@ nn_value nn_concat(struct nn_graph *g, int inputs, const nn_value *x)
     if (failed(g)) {
         return -1;
     }
-    struct nn_node node = node_on(NN_CONCAT, "concat", x[0]);
+    struct nn_op op = op_on(NN_CONCAT, "concat", x[0]);
     struct kernel_shape y = nn_shape(g, x[0]);
-    node.inputs = node.op.concat.inputs = inputs;
+    op.inputs = op.as.concat.inputs = inputs;
     y.c = 0;
     for (int i = 0; i < inputs; i++) {
-        node.x[i] = x[i];
-        node.op.concat.x[i] = untyped(nn_shape(g, x[i]));
+        op.x[i] = x[i];
+        op.as.concat.x[i] = untyped(nn_shape(g, x[i]));
         y.c += nn_shape(g, x[i]).c;
     }
-    return node_add(g, node, y, false);
+    return op_add(g, op, y, false);
 }
 
 nn_value nn_shuffle(struct nn_graph *g, nn_value x, int groups)
@@ -425,9 +423,9 @@ nn_value nn_shuffle(struct nn_graph *g, nn_value x, int groups)
     if (failed(g)) {
         return -1;
     }
-    struct nn_node node = node_on(NN_SHUFFLE, "shuffle", x);
-    node.op.shuffle = (struct kernel_shuffle){.x = untyped(nn_shape(g, x)), .groups = groups};
-    return node_add(g, node, nn_shape(g, x), g->values[x].plain);
+    struct nn_op op = op_on(NN_SHUFFLE, "shuffle", x);
+    op.as.shuffle = (struct kernel_shuffle){.x = untyped(nn_shape(g, x)), .groups = groups};
+    return op_add(g, op, nn_shape(g, x), g->values[x].plain);
 }
 
 nn_value nn_slice(struct nn_graph *g, nn_value x, int first, int count)
@@ -435,11 +433,11 @@ nn_value nn_slice(struct nn_graph *g, nn_value x, int first, int count)
     if (failed(g)) {
         return -1;
     }
-    struct nn_node node = node_on(NN_SLICE, "slice", x);
+    struct nn_op op = op_on(NN_SLICE, "slice", x);
     struct kernel_shape y = nn_shape(g, x);
-    node.op.slice = (struct kernel_slice){.x = untyped(y), .first = first, .count = count};
+    op.as.slice = (struct kernel_slice){.x = untyped(y), .first = first, .count = count};
     y.c = count;
-    return node_add(g, node, y, g->values[x].plain);
+    return op_add(g, op, y, g->values[x].plain);
 }
 
 nn_value nn_dropout(struct nn_graph *g, nn_value x, float rate)
@@ -447,8 +445,8 @@ nn_value nn_dropout(struct nn_graph *g, nn_value x, float rate)
     if (failed(g) || g->no_dropout || rate <= 0) {
         return x;
     }
-    struct nn_node node = node_on(NN_DROPOUT, "dropout", x);
-    node.op.dropout = (struct kernel_dropout){
-        .x = untyped(nn_shape(g, x)), .rate = rate, .salt = (uint64_t)g->node_count};
-    return node_add(g, node, nn_shape(g, x), g->values[x].plain);
+    struct nn_op op = op_on(NN_DROPOUT, "dropout", x);
+    op.as.dropout = (struct kernel_dropout){
+        .x = untyped(nn_shape(g, x)), .rate = rate, .salt = (uint64_t)g->op_count};
+    return op_add(g, op, nn_shape(g, x), g->values[x].plain);
 }

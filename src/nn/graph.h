@@ -18,7 +18,7 @@
 
 typedef int nn_value;
 
-enum nn_node_kind {
+enum nn_op_kind {
     NN_CONV,
     NN_BATCHNORM,
     NN_ACTIVATE,
@@ -33,8 +33,8 @@ enum nn_node_kind {
     NN_REORDER,
 };
 
-struct nn_node {
-    enum nn_node_kind kind;
+struct nn_op {
+    enum nn_op_kind kind;
     const char *name; // of its parameters, or of the op
     int inputs;
     nn_value x[KERNEL_INPUTS_MAX];
@@ -55,12 +55,12 @@ struct nn_node {
         struct kernel_slice slice;
         struct kernel_dropout dropout;
         struct kernel_reorder reorder;
-    } op;
+    } as;
 };
 
 struct nn_value_info {
     struct kernel_shape shape;
-    int producer; // node, −1 for the image
+    int producer; // op, −1 for the image
     bool plain;   // known to be NCHW: what fc wants
 };
 
@@ -74,8 +74,8 @@ struct nn_graph {
     enum stn_status status;
     struct base_arena arena;
     int micro_batch;
-    struct nn_node *nodes;
-    int node_count, node_capacity;
+    struct nn_op *ops;
+    int op_count, op_capacity;
     struct nn_value_info *values;
     int value_count, value_capacity;
     struct nn_tensor *tensors; // parameters and buffers in graph order
@@ -90,7 +90,7 @@ void nn_graph_init(struct nn_graph *graph, int micro_batch, bool no_dropout);
 void nn_graph_fini(struct nn_graph *graph);
 enum stn_status nn_graph_status(const struct nn_graph *graph);
 
-// ---- building ----------------------------------------------------------------------------------
+// ---- building -----------------------------------------------------------------------------------
 
 // Names made on the fly: nn_name(g, "features.%d.conv", i). Live as long as the graph.
 const char *nn_name(struct nn_graph *g, const char *format, ...)

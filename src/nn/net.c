@@ -15,15 +15,15 @@
 
 enum { UNKNOWN_CACHE_BYTES = 2 << 20, SHARED_CACHE_MOST = 32 << 20 };
 
-// ---- which gradients are needed ----------------------------------------------------------------
+// ---- which gradients are needed -----------------------------------------------------------------
 
-static bool node_needs(const struct nn_node *node, const struct nn_gradient_need *need)
+static bool op_needs(const struct nn_op *op, const struct nn_gradient_need *need)
 {
-    if (node->params > 0) {
+    if (op->params > 0) {
         return true;
     }
-    for (int i = 0; i < node->inputs; i++) {
-        if (need->value[node->x[i]]) {
+    for (int i = 0; i < op->inputs; i++) {
+        if (need->value[op->x[i]]) {
             return true;
         }
     }
@@ -33,122 +33,121 @@ static bool node_needs(const struct nn_node *node, const struct nn_gradient_need
 static void gradient_need_find(const struct nn_net *net, struct nn_gradient_need *need)
 {
     const struct nn_graph *g = &net->graph;
-    for (int n = 0; n < g->node_count; n++) {
-        const struct nn_node *node = &g->nodes[n];
-        for (int i = 0; i < node->inputs; i++) {
-            need->last_consumer[node->x[i]] = n;
+    for (int n = 0; n < g->op_count; n++) {
+        const struct nn_op *op = &g->ops[n];
+        for (int i = 0; i < op->inputs; i++) {
+            need->last_consumer[op->x[i]] = n;
         }
-        need->value[node->y] = !net->config.inference && node_needs(node, need);
+        need->value[op->y] = !net->config.inference && op_needs(op, need);
     }
 }
 
 // The last consumer in forward order comes first going backwards: it writes, the others add.
-enum kernel_dx nn_net_dx_mode(const struct nn_node *node, int n, int input,
+enum kernel_dx nn_net_dx_mode(const struct nn_op *op, int n, int input,
                               const struct nn_gradient_need *need)
 {
-    nn_value v = node->x[input];
+    nn_value v = op->x[input];
     if (!need->value[v]) {
         return KERNEL_DX_NONE;
     }
     for (int i = 0; i < input; i++) {
-        if (node->x[i] == v) {
+        if (op->x[i] == v) {
             return KERNEL_DX_ADD;
         }
     }
     return need->last_consumer[v] == n ? KERNEL_DX_WRITE : KERNEL_DX_ADD;
 }
 
-// ---- ops ---------------------------------------------------------------------------------------
+// ---- ops ----------------------------------------------------------------------------------------
 
-static enum stn_status op_create(struct kernel *k, struct nn_node *node,
-                                 const struct kernel_tensor *x, const enum kernel_dx *dx, int sums,
-                                 struct kernel_op **out)
+static enum stn_status op_create(struct kernel *k, struct nn_op *op, const struct kernel_tensor *x,
+                                 const enum kernel_dx *dx, int sums, struct kernel_op **out)
 {
-    switch (node->kind) {
+    switch (op->kind) {
     case NN_CONV:
-        node->op.conv.x = x[0];
-        node->op.conv.dx = dx[0];
-        node->op.conv.sums = sums;
-        return kernel_conv_create(k, &node->op.conv, out);
+        op->as.conv.x = x[0];
+        op->as.conv.dx = dx[0];
+        op->as.conv.sums = sums;
+        return kernel_conv_create(k, &op->as.conv, out);
     case NN_BATCHNORM:
-        node->op.batchnorm.x = x[0];
-        memcpy(node->op.batchnorm.dx, dx, sizeof(node->op.batchnorm.dx));
-        return kernel_batchnorm_create(k, &node->op.batchnorm, out);
+        op->as.batchnorm.x = x[0];
+        memcpy(op->as.batchnorm.dx, dx, sizeof(op->as.batchnorm.dx));
+        return kernel_batchnorm_create(k, &op->as.batchnorm, out);
     case NN_ACTIVATE:
-        node->op.activate.x = x[0];
-        node->op.activate.dx = dx[0];
-        return kernel_activate_create(k, &node->op.activate, out);
+        op->as.activate.x = x[0];
+        op->as.activate.dx = dx[0];
+        return kernel_activate_create(k, &op->as.activate, out);
     case NN_POOL:
-        node->op.pool.x = x[0];
-        node->op.pool.dx = dx[0];
-        return kernel_pool_create(k, &node->op.pool, out);
+        op->as.pool.x = x[0];
+        op->as.pool.dx = dx[0];
+        return kernel_pool_create(k, &op->as.pool, out);
     case NN_GLOBAL_POOL:
-        node->op.global_pool.x = x[0];
-        node->op.global_pool.dx = dx[0];
-        return kernel_global_pool_create(k, &node->op.global_pool, out);
+        op->as.global_pool.x = x[0];
+        op->as.global_pool.dx = dx[0];
+        return kernel_global_pool_create(k, &op->as.global_pool, out);
     case NN_FC:
-        node->op.fc.x = x[0];
-        node->op.fc.dx = dx[0];
-        return kernel_fc_create(k, &node->op.fc, out);
+        op->as.fc.x = x[0];
+        op->as.fc.dx = dx[0];
+        return kernel_fc_create(k, &op->as.fc, out);
     case NN_ADD:
-        node->op.add.x = x[0];
-        memcpy(node->op.add.dx, dx, sizeof(node->op.add.dx));
-        return kernel_add_create(k, &node->op.add, out);
+        op->as.add.x = x[0];
+        memcpy(op->as.add.dx, dx, sizeof(op->as.add.dx));
+        return kernel_add_create(k, &op->as.add, out);
     case NN_CONCAT:
-        memcpy(node->op.concat.x, x, (size_t)node->inputs * sizeof(*x));
-        memcpy(node->op.concat.dx, dx, (size_t)node->inputs * sizeof(*dx));
-        return kernel_concat_create(k, &node->op.concat, out);
+        memcpy(op->as.concat.x, x, (size_t)op->inputs * sizeof(*x));
+        memcpy(op->as.concat.dx, dx, (size_t)op->inputs * sizeof(*dx));
+        return kernel_concat_create(k, &op->as.concat, out);
     case NN_SHUFFLE:
-        node->op.shuffle.x = x[0];
-        node->op.shuffle.dx = dx[0];
-        return kernel_shuffle_create(k, &node->op.shuffle, out);
+        op->as.shuffle.x = x[0];
+        op->as.shuffle.dx = dx[0];
+        return kernel_shuffle_create(k, &op->as.shuffle, out);
     case NN_SLICE:
-        node->op.slice.x = x[0];
-        node->op.slice.dx = dx[0];
-        return kernel_slice_create(k, &node->op.slice, out);
+        op->as.slice.x = x[0];
+        op->as.slice.dx = dx[0];
+        return kernel_slice_create(k, &op->as.slice, out);
     case NN_DROPOUT:
-        node->op.dropout.x = x[0];
-        node->op.dropout.dx = dx[0];
-        return kernel_dropout_create(k, &node->op.dropout, out);
+        op->as.dropout.x = x[0];
+        op->as.dropout.dx = dx[0];
+        return kernel_dropout_create(k, &op->as.dropout, out);
     case NN_REORDER:
-        node->op.reorder.x = x[0];
-        node->op.reorder.dx = dx[0];
-        return kernel_reorder_create(k, &node->op.reorder, out);
+        op->as.reorder.x = x[0];
+        op->as.reorder.dx = dx[0];
+        return kernel_reorder_create(k, &op->as.reorder, out);
     }
-    return stn_fail(STN_ERR_INTERNAL, "node kind %d has no op", (int)node->kind);
+    return stn_fail(STN_ERR_INTERNAL, "op kind %d has no kernel", (int)op->kind);
 }
 
 static enum stn_status ops_create(struct nn_net *net, const struct nn_gradient_need *need)
 {
     struct nn_graph *g = &net->graph;
     net->tensors[net->image] = (struct kernel_tensor){nn_shape(g, net->image), KERNEL_NCHW};
-    for (int n = 0; n < g->node_count; n++) {
-        struct nn_node *node = &g->nodes[n];
+    for (int n = 0; n < g->op_count; n++) {
+        struct nn_op *op = &g->ops[n];
         struct nn_call *call = &net->calls[n];
         struct kernel_tensor x[KERNEL_INPUTS_MAX] = {0};
         enum kernel_dx dx[KERNEL_INPUTS_MAX] = {KERNEL_DX_NONE};
-        for (int i = 0; i < node->inputs; i++) {
-            x[i] = net->tensors[node->x[i]];
+        for (int i = 0; i < op->inputs; i++) {
+            x[i] = net->tensors[op->x[i]];
             x[i].shape.n = call->strip;
-            dx[i] = nn_net_dx_mode(node, n, i, need);
+            dx[i] = nn_net_dx_mode(op, n, i, need);
             if (x[i].layout != x[0].layout) {
-                return stn_fail(STN_ERR_INTERNAL, "%s: inputs of different layouts", node->name);
+                return stn_fail(STN_ERR_INTERNAL, "%s: inputs of different layouts", op->name);
             }
         }
         struct kernel *kernel = call->together ? net->kernel : net->lane_kernel;
         int sums = call->together ? 1 : net->abreast * net->lanes;
-        enum stn_status status = op_create(kernel, node, x, dx, sums, &call->op);
+        enum stn_status status = op_create(kernel, op, x, dx, sums, &call->op);
         if (status != STN_OK) {
             return status;
         }
-        net->tensors[node->y] = kernel_op_traits(call->op)->y;
+        net->tensors[op->y] = kernel_op_traits(call->op)->y;
     }
     return STN_OK;
 }
 
-// ---- segments and program ----------------------------------------------------------------------
+// ---- segments and program -----------------------------------------------------------------------
 
-// What the inputs and outputs of one node may occupy for the strips under way: the cores' own
+// What the inputs and outputs of one op may occupy for the strips under way: the cores' own
 // caches and a part of the one they share with all else that the segment touches, and with other
 // programs; the same part for every lane, as long as that leaves half. Virtual machines overstate
 // it, hence the limit; where nothing is known, what a small machine has.
@@ -168,8 +167,8 @@ static size_t cache_bytes(const struct nn_net *net)
 
 static enum stn_status segments_create(struct nn_net *net)
 {
-    int nodes = net->graph.node_count;
-    net->segments = calloc(2 * (size_t)nodes + 1, sizeof(*net->segments));
+    int ops = net->graph.op_count;
+    net->segments = calloc(2 * (size_t)ops + 1, sizeof(*net->segments));
     if (!net->segments) {
         return stn_fail(STN_ERR_NO_MEMORY, "out of memory while planning the network");
     }
@@ -205,12 +204,12 @@ static double work_between_meetings(const struct nn_net *net)
     const struct nn_graph *g = &net->graph;
     double macs = 0;
     int meetings = 0;
-    for (int n = 0; n < g->node_count; n++) {
-        const struct nn_node *node = &g->nodes[n];
-        meetings += nn_node_gathers(node);
-        if (node->kind == NN_CONV) {
-            const struct kernel_conv *conv = &node->op.conv;
-            struct kernel_shape x = nn_shape(g, node->x[0]), y = nn_shape(g, node->y);
+    for (int n = 0; n < g->op_count; n++) {
+        const struct nn_op *op = &g->ops[n];
+        meetings += nn_op_gathers(op);
+        if (op->kind == NN_CONV) {
+            const struct kernel_conv *conv = &op->as.conv;
+            struct kernel_shape x = nn_shape(g, op->x[0]), y = nn_shape(g, op->y);
             int depth = x.c / conv->groups;
             macs +=
                 (double)y.n * y.c * y.h * y.w * depth * conv->window.size[0] * conv->window.size[1];
@@ -233,21 +232,21 @@ static void abreast_choose(struct nn_net *net)
     net->abreast = pays ? net->lanes : 1;
 }
 
-// The output of a gathering node need not be kept when everybody who reads it, forward or backward,
-// stands in the segment that begins with the node: there it is computed again from the node's
+// The output of a gathering op need not be kept when everybody who reads it, forward or backward,
+// stands in the segment that begins with the op: there it is computed again from the op's
 // input, which is kept anyway.
 static bool is_made_again(const struct nn_net *net, const struct nn_segment *segment)
 {
     const struct nn_graph *g = &net->graph;
-    const struct nn_node *node = &g->nodes[segment->left];
+    const struct nn_op *op = &g->ops[segment->left];
     bool read = false;
-    if (node->inputs > 1 || node->y == g->logits ||
+    if (op->inputs > 1 || op->y == g->logits ||
         (kernel_op_traits(net->calls[segment->left].op)->backward_reads & KERNEL_READS_Y)) {
         return false;
     }
-    for (int n = 0; n < g->node_count; n++) {
-        for (int i = 0; i < g->nodes[n].inputs; i++) {
-            if (g->nodes[n].x[i] != node->y) {
+    for (int n = 0; n < g->op_count; n++) {
+        for (int i = 0; i < g->ops[n].inputs; i++) {
+            if (g->ops[n].x[i] != op->y) {
                 continue;
             }
             if (n < segment->first || n >= segment->end) {
@@ -261,8 +260,8 @@ static bool is_made_again(const struct nn_net *net, const struct nn_segment *seg
 
 static enum stn_status program_create(struct nn_net *net, const struct nn_gradient_need *need)
 {
-    size_t nodes = (size_t)net->graph.node_count;
-    bool *again = calloc(nodes, sizeof(bool)), *learns = calloc(nodes, sizeof(bool));
+    size_t ops = (size_t)net->graph.op_count;
+    bool *again = calloc(ops, sizeof(bool)), *learns = calloc(ops, sizeof(bool));
     enum stn_status status = STN_ERR_NO_MEMORY;
     if (!again || !learns) {
         status = stn_fail(status, "out of memory while planning the network");
@@ -273,8 +272,8 @@ static enum stn_status program_create(struct nn_net *net, const struct nn_gradie
             again[net->segments[s].left] = is_made_again(net, &net->segments[s]);
         }
     }
-    for (size_t n = 0; n < nodes; n++) {
-        learns[n] = need->value[net->graph.nodes[n].y];
+    for (size_t n = 0; n < ops; n++) {
+        learns[n] = need->value[net->graph.ops[n].y];
     }
     status = nn_program_create(&net->graph, net->segments, net->segment_count, again,
                                net->config.inference ? NULL : learns, &net->program);
@@ -284,7 +283,7 @@ out_free:
     return status;
 }
 
-// ---- create, destroy ---------------------------------------------------------------------------
+// ---- create, destroy ----------------------------------------------------------------------------
 
 static enum stn_status config_check(const struct nn_net_config *c, struct stn_model_shape *shape)
 {
@@ -323,7 +322,7 @@ static enum stn_status net_plan(struct nn_net *net)
     size_t values = (size_t)net->graph.value_count;
     struct nn_gradient_need need = {.value = calloc(values, sizeof(bool)),
                                     .last_consumer = calloc(values, sizeof(int))};
-    net->calls = calloc((size_t)net->graph.node_count, sizeof(*net->calls));
+    net->calls = calloc((size_t)net->graph.op_count, sizeof(*net->calls));
     net->tensors = calloc(values, sizeof(*net->tensors));
     net->watch.passed = calloc((size_t)net->lanes, sizeof(*net->watch.passed));
     enum stn_status status = STN_OK;
@@ -375,7 +374,7 @@ void nn_net_destroy(struct nn_net *net)
     if (!net) {
         return;
     }
-    for (int n = 0; net->calls && n < net->graph.node_count; n++) {
+    for (int n = 0; net->calls && n < net->graph.op_count; n++) {
         kernel_op_destroy(net->calls[n].op);
     }
     nn_net_memory_destroy(net);
@@ -389,7 +388,7 @@ void nn_net_destroy(struct nn_net *net)
     free(net);
 }
 
-// ---- what it tells -----------------------------------------------------------------------------
+// ---- what it tells ------------------------------------------------------------------------------
 
 const struct nn_net_config *nn_net_config(const struct nn_net *net)
 {
@@ -399,7 +398,7 @@ const struct nn_net_config *nn_net_config(const struct nn_net *net)
 struct stn_model_cost nn_net_cost(const struct nn_net *net)
 {
     int64_t macs = 0;
-    for (int n = 0; n < net->graph.node_count; n++) {
+    for (int n = 0; n < net->graph.op_count; n++) {
         macs += kernel_op_traits(net->calls[n].op)->macs / net->calls[n].strip;
     }
     return (struct stn_model_cost){.parameters = net->parameter_elements,
@@ -411,7 +410,7 @@ struct stn_model_cost nn_net_cost(const struct nn_net *net)
 size_t nn_net_bytes(const struct nn_net *net)
 {
     size_t arrays = net->config.inference ? 1 : NN_COPIES + 1, owned = 0; // copies and sums
-    for (int n = 0; n < net->graph.node_count; n++) {
+    for (int n = 0; n < net->graph.op_count; n++) {
         const struct kernel_op_traits *traits = kernel_op_traits(net->calls[n].op);
         owned += traits->packed_bytes + (net->config.inference ? 0 : traits->held_bytes);
     }

@@ -27,7 +27,7 @@ struct layout {
     struct nn_views views;
     size_t *gradient_at;                         // [values] bytes into each sample of its need
     bool *gradient_view;                         // [values] is a part of another's gradient
-    int *saved, *scratch[NN_ACTS];               // [nodes]
+    int *saved, *scratch[NN_ACTS];               // [ops]
     int *block;                                  // [moments] which block a time is in
     bool *activation_crosses, *gradient_crosses; // [values] lives beyond one block
 };
@@ -58,23 +58,23 @@ static size_t value_row_bytes(const struct layout *l, nn_value v)
 static int consumers(const struct nn_graph *g, nn_value v)
 {
     int count = 0;
-    for (int n = 0; n < g->node_count; n++) {
-        for (int i = 0; i < g->nodes[n].inputs; i++) {
-            count += g->nodes[n].x[i] == v;
+    for (int n = 0; n < g->op_count; n++) {
+        for (int i = 0; i < g->ops[n].inputs; i++) {
+            count += g->ops[n].x[i] == v;
         }
     }
     return count;
 }
 
-// Whether node n may write its output over its first input.
+// Whether op n may write its output over its first input.
 static bool may_overwrite_input(const struct layout *l, int n)
 {
     const struct nn_graph *g = &l->net->graph;
-    nn_value x = g->nodes[n].x[0], y = g->nodes[n].y;
+    nn_value x = g->ops[n].x[0], y = g->ops[n].y;
     const struct kernel_op_traits *traits = kernel_op_traits(l->net->calls[n].op);
     int producer = g->values[x].producer;
     if (!traits->forward_in_place || producer < 0 || consumers(g, x) != 1 ||
-        g->nodes[producer].kind == NN_CONCAT || l->views.activation[x].parent >= 0 ||
+        g->ops[producer].kind == NN_CONCAT || l->views.activation[x].parent >= 0 ||
         l->views.activation[y].parent >= 0 ||
         l->activation_crosses[x] != l->activation_crosses[y]) {
         return false;
@@ -94,15 +94,15 @@ static size_t saved_stride(const struct kernel_op_traits *traits)
 // into.
 static int plan_output(struct layout *l, int n, int time, enum nn_direction direction)
 {
-    const struct nn_node *node = &l->net->graph.nodes[n];
+    const struct nn_op *op = &l->net->graph.ops[n];
     if (direction == NN_BACKWARD) {
-        return need_new(l, value_row_bytes(l, node->y), 0, time);
+        return need_new(l, value_row_bytes(l, op->y), 0, time);
     }
     if (may_overwrite_input(l, n)) {
-        return l->activation[direction][node->x[0]];
+        return l->activation[direction][op->x[0]];
     }
     size_t offset = 0;
-    nn_value root = nn_view_root(&l->views, node->y, &offset);
+    nn_value root = nn_view_root(&l->views, op->y, &offset);
     int *need = &l->activation[direction][root];
     if (*need < 0) {
         *need = need_new(l, value_row_bytes(l, root), 0, time);
@@ -113,15 +113,15 @@ static int plan_output(struct layout *l, int n, int time, enum nn_direction dire
 
 static void plan_forward(struct layout *l, int n, int time, enum nn_direction direction)
 {
-    const struct nn_node *node = &l->net->graph.nodes[n];
+    const struct nn_op *op = &l->net->graph.ops[n];
     const struct kernel_op_traits *traits = kernel_op_traits(l->net->calls[n].op);
-    for (int i = 0; i < node->inputs; i++) {
-        need_use(l, l->activation[direction][node->x[i]], time);
+    for (int i = 0; i < op->inputs; i++) {
+        need_use(l, l->activation[direction][op->x[i]], time);
     }
     int y = plan_output(l, n, time, direction);
-    l->activation[direction][node->y] = y;
+    l->activation[direction][op->y] = y;
     if (direction == NN_FORWARD) {
-        l->activation[NN_BACKWARD][node->y] = y;
+        l->activation[NN_BACKWARD][op->y] = y;
         if (!traits->gathers) {
             size_t strips = (size_t)(l->net->config.micro_batch / l->net->calls[n].strip);
             l->saved[n] = need_new(l, 0, strips * saved_stride(traits), time);
@@ -133,30 +133,30 @@ static void plan_forward(struct layout *l, int n, int time, enum nn_direction di
 static void plan_forward_gather(struct layout *l, int n, int time)
 {
     const struct kernel_op_traits *traits = kernel_op_traits(l->net->calls[n].op);
-    need_use(l, l->activation[NN_FORWARD][l->net->graph.nodes[n].x[0]], time);
+    need_use(l, l->activation[NN_FORWARD][l->net->graph.ops[n].x[0]], time);
     l->saved[n] = need_new(l, 0, traits->saved_bytes, time);
 }
 
 static void plan_backward_reads(struct layout *l, int n, int time)
 {
-    const struct nn_node *node = &l->net->graph.nodes[n];
+    const struct nn_op *op = &l->net->graph.ops[n];
     unsigned reads = kernel_op_traits(l->net->calls[n].op)->backward_reads;
-    for (int i = 0; i < node->inputs && (reads & KERNEL_READS_X); i++) {
-        need_use(l, l->activation[NN_BACKWARD][node->x[i]], time);
+    for (int i = 0; i < op->inputs && (reads & KERNEL_READS_X); i++) {
+        need_use(l, l->activation[NN_BACKWARD][op->x[i]], time);
     }
     if (reads & KERNEL_READS_Y) {
-        need_use(l, l->activation[NN_BACKWARD][node->y], time);
+        need_use(l, l->activation[NN_BACKWARD][op->y], time);
     }
     need_use(l, l->saved[n], time);
-    need_use(l, l->gradient[node->y], time);
+    need_use(l, l->gradient[op->y], time);
 }
 
-// The memory of the gradient of input i, of which node n is the first to write a part: of its own,
+// The memory of the gradient of input i, of which op n is the first to write a part: of its own,
 // over the output's gradient, or the part of that which is the input's anyway.
 static void plan_gradient(struct layout *l, int n, int i, int time)
 {
-    const struct nn_node *node = &l->net->graph.nodes[n];
-    nn_value v = node->x[i], y = node->y;
+    const struct nn_op *op = &l->net->graph.ops[n];
+    nn_value v = op->x[i], y = op->y;
     ptrdiff_t offset = nn_view_offset(l->net, &l->views, n, i);
     bool in_place = i == kernel_op_traits(l->net->calls[n].op)->in_place_input &&
                     l->gradient_crosses[v] == l->gradient_crosses[y] && !l->gradient_view[y];
@@ -168,11 +168,11 @@ static void plan_gradient(struct layout *l, int n, int i, int time)
 
 static void plan_backward(struct layout *l, int n, int time, const struct nn_gradient_need *need)
 {
-    const struct nn_node *node = &l->net->graph.nodes[n];
+    const struct nn_op *op = &l->net->graph.ops[n];
     plan_backward_reads(l, n, time);
-    for (int i = 0; i < node->inputs; i++) {
-        nn_value v = node->x[i];
-        enum kernel_dx mode = nn_net_dx_mode(node, n, i, need);
+    for (int i = 0; i < op->inputs; i++) {
+        nn_value v = op->x[i];
+        enum kernel_dx mode = nn_net_dx_mode(op, n, i, need);
         if (mode == KERNEL_DX_WRITE) {
             plan_gradient(l, n, i, time);
         }
@@ -190,7 +190,7 @@ static void layout_walk(struct layout *l, const struct nn_gradient_need *need)
     l->count = 0;
     memset(l->activation[NN_FORWARD], -1, (size_t)l->net->graph.value_count * sizeof(int));
     for (int time = 0; time < p->moment_count; time++) {
-        int n = p->moments[time].node;
+        int n = p->moments[time].op;
         if (n >= 0) {
             size_t scratch = kernel_op_traits(l->net->calls[n].op)->scratch_bytes;
             bool joined = time > 0 && p->moments[time - 1].joined;
@@ -297,7 +297,7 @@ static enum stn_status places_create(const struct layout *l, struct places *out)
     return status;
 }
 
-// ---- pointers ----------------------------------------------------------------------------------
+// ---- pointers -----------------------------------------------------------------------------------
 
 // `at` is where a sample begins in the buffer's.
 static struct nn_rows rows_of(const struct layout *l, const struct places *places, int need,
@@ -328,18 +328,18 @@ static struct nn_rows gradient_rows(const struct layout *l, const struct places 
 
 static void call_wire_tensors(struct nn_net *net, int n)
 {
-    const struct nn_node *node = &net->graph.nodes[n];
+    const struct nn_op *op = &net->graph.ops[n];
     const struct nn_tensor *tensors = net->graph.tensors;
     struct nn_call *call = &net->calls[n];
-    for (int i = 0; i < node->params; i++) {
-        size_t offset = tensors[node->param[i]].offset;
+    for (int i = 0; i < op->params; i++) {
+        size_t offset = tensors[op->param[i]].offset;
         for (int copy = 0; copy < NN_COPIES && net->parameters[copy].data; copy++) {
             call->params[copy][i] = net->parameters[copy].data + offset;
         }
         call->param_grads[i] = net->gradient_sums.data ? net->gradient_sums.data + offset : NULL;
     }
-    for (int i = 0; i < node->buffers; i++) {
-        size_t offset = tensors[node->buffer[i]].offset;
+    for (int i = 0; i < op->buffers; i++) {
+        size_t offset = tensors[op->buffer[i]].offset;
         for (int copy = 0; copy < NN_COPIES && net->buffers[copy].data; copy++) {
             call->buffers[copy][i] = net->buffers[copy].data + offset;
         }
@@ -350,32 +350,32 @@ static void call_wire_tensors(struct nn_net *net, int n)
 static void call_wire(struct nn_net *net, const struct layout *l, const struct places *places,
                       int n, const struct nn_gradient_need *need)
 {
-    const struct nn_node *node = &net->graph.nodes[n];
+    const struct nn_op *op = &net->graph.ops[n];
     const struct kernel_op_traits *traits = kernel_op_traits(net->calls[n].op);
     struct nn_call *call = &net->calls[n];
     call_wire_tensors(net, n);
     for (int d = NN_FORWARD; d < NN_DIRECTIONS; d++) {
-        for (int i = 0; i < node->inputs; i++) {
-            call->x[d][i] = activation_rows(l, places, d, node->x[i]);
+        for (int i = 0; i < op->inputs; i++) {
+            call->x[d][i] = activation_rows(l, places, d, op->x[i]);
         }
-        call->y[d] = activation_rows(l, places, d, node->y);
+        call->y[d] = activation_rows(l, places, d, op->y);
     }
     for (int act = 0; act < NN_ACTS; act++) {
         call->scratch[act] = rows_of(l, places, l->scratch[act][n], 0);
     }
-    for (int i = 0; i < node->inputs; i++) {
-        if (nn_net_dx_mode(node, n, i, need) != KERNEL_DX_NONE) {
-            call->dx[i] = gradient_rows(l, places, node->x[i]);
+    for (int i = 0; i < op->inputs; i++) {
+        if (nn_net_dx_mode(op, n, i, need) != KERNEL_DX_NONE) {
+            call->dx[i] = gradient_rows(l, places, op->x[i]);
         }
     }
-    call->dy = gradient_rows(l, places, node->y);
+    call->dy = gradient_rows(l, places, op->y);
     call->saved = rows_of(l, places, l->saved[n], 0);
     call->saved_strip_bytes = traits->gathers ? 0 : saved_stride(traits);
 }
 
 static enum stn_status layout_init(struct layout *l, const struct nn_net *net)
 {
-    size_t values = (size_t)net->graph.value_count, nodes = (size_t)net->graph.node_count;
+    size_t values = (size_t)net->graph.value_count, ops = (size_t)net->graph.op_count;
     size_t moments = (size_t)net->program.moment_count;
     // Each moment makes at most an output, scratch, saved state, and a gradient per input.
     *l = (struct layout){
@@ -383,7 +383,7 @@ static enum stn_status layout_init(struct layout *l, const struct nn_net *net)
         .needs = calloc(moments * (3 + KERNEL_INPUTS_MAX), sizeof(*l->needs)),
         .activation = {malloc(values * sizeof(int)), malloc(values * sizeof(int))},
         .gradient = malloc(values * sizeof(int)),
-        .saved = malloc(nodes * sizeof(int)),
+        .saved = malloc(ops * sizeof(int)),
         .block = calloc(moments, sizeof(int)),
         .activation_crosses = calloc(values, sizeof(bool)),
         .gradient_crosses = calloc(values, sizeof(bool)),
@@ -399,14 +399,14 @@ static enum stn_status layout_init(struct layout *l, const struct nn_net *net)
         memset(l->activation[d], -1, values * sizeof(int));
     }
     for (int act = 0; act < NN_ACTS; act++) {
-        l->scratch[act] = malloc(nodes * sizeof(int));
+        l->scratch[act] = malloc(ops * sizeof(int));
         if (!l->scratch[act]) {
             return stn_fail(STN_ERR_NO_MEMORY, "out of memory while planning the network");
         }
-        memset(l->scratch[act], -1, nodes * sizeof(int));
+        memset(l->scratch[act], -1, ops * sizeof(int));
     }
     memset(l->gradient, -1, values * sizeof(int));
-    memset(l->saved, -1, nodes * sizeof(int));
+    memset(l->saved, -1, ops * sizeof(int));
     return nn_views_create(net, &l->views);
 }
 
@@ -449,7 +449,7 @@ static enum stn_status block_create(struct nn_net *net, const struct layout *l,
                           net->activation_bytes >> 20, net->config.micro_batch);
         goto out_places;
     }
-    for (int n = 0; n < net->graph.node_count; n++) {
+    for (int n = 0; n < net->graph.op_count; n++) {
         call_wire(net, l, &places, n, need);
     }
     nn_value logits = net->graph.logits;

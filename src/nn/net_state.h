@@ -22,7 +22,7 @@ struct nn_rows {
     size_t row_bytes, lane_bytes, slot_bytes;
 };
 
-// A node made runnable: its op, and where everything is that its calls need.
+// An op made runnable: its kernel, and where everything is that its calls need.
 struct nn_call {
     struct kernel_op *op;
     int strip;     // samples that the op is planned for
@@ -57,7 +57,7 @@ struct nn_net {
     int lanes;                  // 1 then
     int abreast;                // micro-batches that have room side by side: 1, or one in each lane
     int slots;                  // of which so many have sums that were not collected yet
-    struct nn_call *calls;      // [nodes]
+    struct nn_call *calls;      // [ops]
     struct kernel_tensor *tensors; // [values] shapes of one sample, with the layouts chosen
     int parameter_tensors;         // graph.tensors is sorted: parameters, then buffers
     int current;                   // copy that ops read
@@ -93,19 +93,19 @@ static inline float *nn_slot_statistics(const struct nn_net *net, int slot)
                      : net->slot_statistics.data + (size_t)(slot - 1) * net->buffer_sums.count;
 }
 
-// Adds what ops and lanes hold back of a node's gradient sums, of one micro-batch, to the array.
+// Adds what ops and lanes hold back of an op's gradient sums, of one micro-batch, to the array.
 // Any lane may do it.
-void nn_node_collect(struct nn_net *net, int n, int lane, int slot);
+void nn_op_collect(struct nn_net *net, int n, int lane, int slot);
 
 // Which values' gradients are needed, and by whom they are first written.
 struct nn_gradient_need {
     bool *value;        // [values] somebody upstream has parameters
-    int *last_consumer; // [values] node that writes the gradient first, going backwards
+    int *last_consumer; // [values] op that writes the gradient first, going backwards
 };
 
-// How node n treats the gradient of its input: nobody needs it, the first to write, or adding to
+// How op n treats the gradient of its input: nobody needs it, the first to write, or adding to
 // others' part.
-enum kernel_dx nn_net_dx_mode(const struct nn_node *node, int n, int input,
+enum kernel_dx nn_net_dx_mode(const struct nn_op *op, int n, int input,
                               const struct nn_gradient_need *need);
 // The flat arrays and, sorted, the tensors in them.
 STN_MUST_CHECK enum stn_status nn_parameters_create(struct nn_net *net);

@@ -22,7 +22,7 @@ static void flat_destroy(struct nn_flat *flat)
     base_pages_free(flat->data, (flat->count ? flat->count : 1) * sizeof(float));
 }
 
-// Parameters before buffers, each kind in graph order; a node's indices follow.
+// Parameters before buffers, each kind in graph order; an op's indices follow.
 static enum stn_status tensors_sort(struct nn_net *net, size_t *parameters, size_t *buffers)
 {
     struct nn_graph *g = &net->graph;
@@ -57,12 +57,12 @@ static enum stn_status tensors_sort(struct nn_net *net, size_t *parameters, size
     }
     memcpy(g->tensors, sorted, count * sizeof(*sorted));
     memcpy(g->inits, inits, count * sizeof(*inits));
-    for (int n = 0; n < g->node_count; n++) {
-        for (int i = 0; i < g->nodes[n].params; i++) {
-            g->nodes[n].param[i] = place[g->nodes[n].param[i]];
+    for (int n = 0; n < g->op_count; n++) {
+        for (int i = 0; i < g->ops[n].params; i++) {
+            g->ops[n].param[i] = place[g->ops[n].param[i]];
         }
-        for (int i = 0; i < g->nodes[n].buffers; i++) {
-            g->nodes[n].buffer[i] = place[g->nodes[n].buffer[i]];
+        for (int i = 0; i < g->ops[n].buffers; i++) {
+            g->ops[n].buffer[i] = place[g->ops[n].buffer[i]];
         }
     }
     for (int t = 0; t < net->parameter_tensors; t++) {

@@ -17,9 +17,9 @@ enum stn_status nn_profile_create(const struct nn_net *net, int call_capacity,
         struct nn_profile_lane *lane = &p->lanes[l];
         p->lane_count = l + 1;
         lane->call_capacity = call_capacity / net->lanes;
-        lane->node_ns = calloc((size_t)net->graph.node_count, sizeof(*lane->node_ns));
+        lane->op_ns = calloc((size_t)net->graph.op_count, sizeof(*lane->op_ns));
         lane->calls = calloc((size_t)lane->call_capacity, sizeof(*lane->calls));
-        ok = lane->node_ns && lane->calls;
+        ok = lane->op_ns && lane->calls;
     }
     if (!ok) {
         nn_profile_destroy(p);
@@ -32,7 +32,7 @@ enum stn_status nn_profile_create(const struct nn_net *net, int call_capacity,
 void nn_profile_destroy(struct nn_profile *p)
 {
     for (int l = 0; p && l < p->lane_count; l++) {
-        free(p->lanes[l].node_ns);
+        free(p->lanes[l].op_ns);
         free(p->lanes[l].calls);
     }
     if (p) {
@@ -45,10 +45,10 @@ void nn_profile_add(struct nn_profile *p, const struct nn_moment *moment, int la
                     int64_t begin_ns, int64_t end_ns)
 {
     struct nn_profile_lane *own = &p->lanes[lane];
-    own->node_ns[moment->node][moment->act] += end_ns - begin_ns;
+    own->op_ns[moment->op][moment->act] += end_ns - begin_ns;
     if (own->call_count < own->call_capacity) {
         own->calls[own->call_count++] =
-            (struct nn_profile_call){begin_ns, end_ns, moment->node, moment->act, strip};
+            (struct nn_profile_call){begin_ns, end_ns, moment->op, moment->act, strip};
     }
 }
 
@@ -59,7 +59,7 @@ enum stn_status nn_net_profile_start(struct nn_net *net)
     return nn_profile_create(net, TIMELINE_CALLS, &net->profile);
 }
 
-// ---- what it says ------------------------------------------------------------------------------
+// ---- what it says -------------------------------------------------------------------------------
 
 static double value_bytes(const struct nn_net *net, nn_value v)
 {
@@ -68,14 +68,14 @@ static double value_bytes(const struct nn_net *net, nn_value v)
 }
 
 // What an op reads and writes at least, forward; parameters included.
-static double forward_bytes(const struct nn_net *net, const struct nn_node *node)
+static double forward_bytes(const struct nn_net *net, const struct nn_op *op)
 {
-    double bytes = value_bytes(net, node->y);
-    for (int i = 0; i < node->inputs; i++) {
-        bytes += value_bytes(net, node->x[i]);
+    double bytes = value_bytes(net, op->y);
+    for (int i = 0; i < op->inputs; i++) {
+        bytes += value_bytes(net, op->x[i]);
     }
-    for (int i = 0; i < node->params; i++) {
-        bytes += (double)net->graph.tensors[node->param[i]].count * sizeof(float);
+    for (int i = 0; i < op->params; i++) {
+        bytes += (double)net->graph.tensors[op->param[i]].count * sizeof(float);
     }
     return bytes;
 }
@@ -83,20 +83,20 @@ static double forward_bytes(const struct nn_net *net, const struct nn_node *node
 // And backward: dy once, a dx for each input that needs one, what it reads of x and y.
 static double backward_bytes(const struct nn_net *net, int n)
 {
-    const struct nn_node *node = &net->graph.nodes[n];
+    const struct nn_op *op = &net->graph.ops[n];
     unsigned reads = kernel_op_traits(net->calls[n].op)->backward_reads;
-    double bytes = value_bytes(net, node->y) * (reads & KERNEL_READS_Y ? 2 : 1);
-    for (int i = 0; i < node->inputs; i++) {
-        bytes += net->calls[n].dx[i].base ? value_bytes(net, node->x[i]) : 0;
-        bytes += reads & KERNEL_READS_X ? value_bytes(net, node->x[i]) : 0;
+    double bytes = value_bytes(net, op->y) * (reads & KERNEL_READS_Y ? 2 : 1);
+    for (int i = 0; i < op->inputs; i++) {
+        bytes += net->calls[n].dx[i].base ? value_bytes(net, op->x[i]) : 0;
+        bytes += reads & KERNEL_READS_X ? value_bytes(net, op->x[i]) : 0;
     }
-    for (int i = 0; i < node->params; i++) {
-        bytes += 2.0 * (double)net->graph.tensors[node->param[i]].count * sizeof(float);
+    for (int i = 0; i < op->params; i++) {
+        bytes += 2.0 * (double)net->graph.tensors[op->param[i]].count * sizeof(float);
     }
     return bytes;
 }
 
-// What node n's calls of these kinds took of a micro-batch's time: lanes take theirs at the same
+// What op n's calls of these kinds took of a micro-batch's time: lanes take theirs at the same
 // time.
 static double seconds_of(const struct nn_net *net, int n, unsigned acts)
 {
@@ -104,7 +104,7 @@ static double seconds_of(const struct nn_net *net, int n, unsigned acts)
     int64_t ns = 0;
     for (int l = 0; l < p->lane_count; l++) {
         for (int act = 0; act < NN_ACTS; act++) {
-            ns += acts & 1u << act ? p->lanes[l].node_ns[n][act] : 0;
+            ns += acts & 1u << act ? p->lanes[l].op_ns[n][act] : 0;
         }
     }
     int at_once = net->calls[n].together ? 1 : p->lane_count;
@@ -113,20 +113,20 @@ static double seconds_of(const struct nn_net *net, int n, unsigned acts)
 
 static struct stn_profile_row row_of(const struct nn_net *net, int n)
 {
-    const struct nn_node *node = &net->graph.nodes[n];
+    const struct nn_op *op = &net->graph.ops[n];
     const struct kernel_op_traits *traits = kernel_op_traits(net->calls[n].op);
     double samples = net->config.micro_batch;
     double flops = 2.0 * (double)traits->macs / net->calls[n].strip * samples;
     bool data_gradient = net->calls[n].dx[0].base != NULL;
     return (struct stn_profile_row){
-        .layer = node->name,
+        .layer = op->name,
         .op = traits->name,
         .strip = net->calls[n].strip,
-        .in_channels = nn_shape(&net->graph, node->x[0]).c,
-        .out_channels = nn_shape(&net->graph, node->y).c,
-        .out_size = nn_shape(&net->graph, node->y).h,
+        .in_channels = nn_shape(&net->graph, op->x[0]).c,
+        .out_channels = nn_shape(&net->graph, op->y).c,
+        .out_size = nn_shape(&net->graph, op->y).h,
         .forward = {seconds_of(net, n, 1u << NN_ACT_FORWARD | 1u << NN_ACT_FORWARD_GATHER), flops,
-                    forward_bytes(net, node)},
+                    forward_bytes(net, op)},
         .backward = {seconds_of(net, n,
                                 1u << NN_ACT_BACKWARD | 1u << NN_ACT_BACKWARD_GATHER |
                                     1u << NN_ACT_AGAIN),
@@ -147,8 +147,8 @@ static struct stn_profile_event event_of(const struct nn_net *net, int lane,
                                          const struct nn_profile_call *c)
 {
     return (struct stn_profile_event){
-        .layer = net->graph.nodes[c->node].name,
-        .op = kernel_op_traits(net->calls[c->node].op)->name,
+        .layer = net->graph.ops[c->op].name,
+        .op = kernel_op_traits(net->calls[c->op].op)->name,
         .phase = act_names[c->act],
         .lane = lane,
         .strip = c->strip,
@@ -182,8 +182,8 @@ static void events_take(const struct nn_net *net, struct stn_profile *out)
         const struct nn_profile_lane *lane = &net->profile->lanes[l];
         for (int c = 0; c < lane->call_count; c++, event++) {
             *event = event_of(net, l, &lane->calls[c]);
-            event->layer = out->rows[lane->calls[c].node].layer;
-            event->op = out->rows[lane->calls[c].node].op;
+            event->layer = out->rows[lane->calls[c].op].layer;
+            event->op = out->rows[lane->calls[c].op].op;
         }
     }
 }
@@ -191,7 +191,7 @@ static void events_take(const struct nn_net *net, struct stn_profile *out)
 enum stn_status nn_net_profile_take(const struct nn_net *net, struct stn_profile *out)
 {
     bool ok = true;
-    *out = (struct stn_profile){.row_count = net->graph.node_count,
+    *out = (struct stn_profile){.row_count = net->graph.op_count,
                                 .event_count = call_count(net->profile)};
     out->arena = calloc(1, sizeof(*out->arena));
     out->rows = calloc((size_t)out->row_count, sizeof(*out->rows));

@@ -9,13 +9,13 @@
 
 struct nn_profile_call {
     int64_t begin_ns, end_ns;
-    int node;
+    int op;
     enum nn_act act;
     int strip;
 };
 
 struct nn_profile_lane {
-    int64_t (*node_ns)[NN_ACTS];   // [nodes]
+    int64_t (*op_ns)[NN_ACTS];     // [ops]
     struct nn_profile_call *calls; // the first `call_capacity` ones
     int call_count, call_capacity;
 };

@@ -3,24 +3,24 @@
 
 #include <stdlib.h>
 
-// Moments of a node: gather, run, again, backward, gather.
+// Moments of an op: gather, run, again, backward, gather.
 enum { MOMENTS_PER_NODE = 5 };
 
-static void emit(struct nn_program *p, enum nn_act act, int node)
+static void emit(struct nn_program *p, enum nn_act act, int op)
 {
-    p->moments[p->moment_count++] = (struct nn_moment){act, node, false};
+    p->moments[p->moment_count++] = (struct nn_moment){act, op, false};
 }
 
-// Whether node n, a convolution, makes the value that node `norm` gathers.
+// Whether op n, a convolution, makes the value that op `norm` gathers.
 static bool makes_input(const struct nn_graph *g, int n, int norm)
 {
-    return g->nodes[n].kind == NN_CONV && g->nodes[n].y == g->nodes[norm].x[0];
+    return g->ops[n].kind == NN_CONV && g->ops[n].y == g->ops[norm].x[0];
 }
 
-// Whether the gradient that node `norm` gathers is that of node n's input, n being a convolution.
+// Whether the gradient that op `norm` gathers is that of op n's input, n being a convolution.
 static bool makes_gradient(const struct nn_graph *g, int n, int norm)
 {
-    return g->nodes[n].kind == NN_CONV && g->nodes[n].x[0] == g->nodes[norm].y;
+    return g->ops[n].kind == NN_CONV && g->ops[n].x[0] == g->ops[norm].y;
 }
 
 // The last moment of a block, which joins the one before if that makes what is gathered.
@@ -29,8 +29,8 @@ static void emit_gather(struct nn_program *p, const struct nn_graph *g, enum nn_
     if (p->moment_count > p->blocks[p->block_count].first) {
         struct nn_moment *last = &p->moments[p->moment_count - 1];
         last->joined = act == NN_ACT_FORWARD_GATHER
-                           ? last->act == NN_ACT_FORWARD && makes_input(g, last->node, norm)
-                           : last->act == NN_ACT_BACKWARD && makes_gradient(g, last->node, norm);
+                           ? last->act == NN_ACT_FORWARD && makes_input(g, last->op, norm)
+                           : last->act == NN_ACT_BACKWARD && makes_gradient(g, last->op, norm);
     }
     emit(p, act, norm);
 }
@@ -87,7 +87,7 @@ enum stn_status nn_program_create(const struct nn_graph *g, const struct nn_segm
                                   struct nn_program *out)
 {
     struct nn_program p = {
-        .moments = calloc(MOMENTS_PER_NODE * (size_t)g->node_count + 1, sizeof(*p.moments)),
+        .moments = calloc(MOMENTS_PER_NODE * (size_t)g->op_count + 1, sizeof(*p.moments)),
         .blocks = calloc(2 * (size_t)segment_count + 1, sizeof(*p.blocks)),
     };
     if (!p.moments || !p.blocks) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one micro-batch does, as a list: blocks of moments. A block takes strip after strip through
-// its moments, in each lane by itself or all together; a moment is one call of one node's op. What
-// a block gathers is settled at its end. A moment's place in the list is its time, by which memory
-// is planned; the runner walks the same list.
+// its moments, in each lane by itself or all together; a moment is one call of one op's kernel.
+// What a block gathers is settled at its end. A moment's place in the list is its time, by which
+// memory is planned; the runner walks the same list.
 #ifndef NN_PROGRAM_H
 #define NN_PROGRAM_H
 
@@ -20,7 +20,7 @@ enum nn_act {
 
 struct nn_moment {
     enum nn_act act;
-    int node;    // −1 for the loss
+    int op;      // −1 for the loss
     bool joined; // training does it together with the next moment, which gathers what it makes
 };
 
@@ -37,7 +37,7 @@ struct nn_program {
     int backward_block; // the first of the backward half
 };
 
-// `again[n]`: node n's output is not kept but computed again. `learns[n]`: node n has a backward
+// `again[n]`: op n's output is not kept but computed again. `learns[n]`: op n has a backward
 // call; NULL: there is no backward half.
 STN_MUST_CHECK enum stn_status nn_program_create(const struct nn_graph *graph,
                                                  const struct nn_segment *segments,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running a net: blocks in order, strips through their nodes, by lanes side by side or by the whole
+// Running a net: blocks in order, strips through their ops, by lanes side by side or by the whole
 // team; or several micro-batches abreast, each by one lane. Everything was planned; nothing is
 // allocated here.
 #include <assert.h>
@@ -40,7 +40,7 @@ struct arguments {
     float *buffer_sums[KERNEL_BUFFERS_MAX];
 };
 
-// ---- calls -------------------------------------------------------------------------------------
+// ---- calls --------------------------------------------------------------------------------------
 
 static void *room_at(struct nn_rows rows, int slot, int lane)
 {
@@ -53,14 +53,14 @@ static float *row_at(struct nn_rows rows, int slot, const struct strip *strip)
     return (float *)(void *)((char *)room_at(rows, slot, strip->lane) + sample * rows.row_bytes);
 }
 
-// Where a node's sums lie among those of a part and a slot.
+// Where an op's sums lie among those of a part and a slot.
 static void sums_at(const struct nn_net *net, int n, int part, int slot, struct arguments *out)
 {
-    const struct nn_node *node = &net->graph.nodes[n];
-    for (int i = 0; i < node->params && net->gradient_sums.data; i++) {
-        out->param_grads[i] = nn_part_sums(net, part) + net->graph.tensors[node->param[i]].offset;
+    const struct nn_op *op = &net->graph.ops[n];
+    for (int i = 0; i < op->params && net->gradient_sums.data; i++) {
+        out->param_grads[i] = nn_part_sums(net, part) + net->graph.tensors[op->param[i]].offset;
     }
-    for (int i = 0; i < node->buffers && net->buffer_sums.data; i++) {
+    for (int i = 0; i < op->buffers && net->buffer_sums.data; i++) {
         out->buffer_sums[i] = nn_slot_statistics(net, slot) + net->calls[n].statistics_at[i];
     }
 }
@@ -75,17 +75,17 @@ static const struct kernel_io *call_begin(const struct run *run, const struct nn
                                           const struct strip *strip, struct arguments *a)
 {
     const struct nn_net *net = run->net;
-    const struct nn_call *call = &net->calls[moment->node];
-    const struct nn_node *node = &net->graph.nodes[moment->node];
+    const struct nn_call *call = &net->calls[moment->op];
+    const struct nn_op *op = &net->graph.ops[moment->op];
     enum nn_direction direction = direction_of(moment->act);
     int first = strip->number * strip->samples, left = run->rows - first, slot = run->slot;
     int part = slot * net->lanes + strip->share;
-    for (int i = 0; i < node->inputs; i++) {
-        a->x[i] = node->x[i] == net->image ? run->images + (size_t)first * net->image_floats
-                                           : row_at(call->x[direction][i], slot, strip);
+    for (int i = 0; i < op->inputs; i++) {
+        a->x[i] = op->x[i] == net->image ? run->images + (size_t)first * net->image_floats
+                                         : row_at(call->x[direction][i], slot, strip);
         a->dx[i] = call->dx[i].base ? row_at(call->dx[i], slot, strip) : NULL;
     }
-    sums_at(net, moment->node, part, slot, a);
+    sums_at(net, moment->op, part, slot, a);
     a->io = (struct kernel_io){
         .phase = run->phase,
         .samples = strip->samples,
@@ -121,10 +121,10 @@ static enum stn_status moment_call(const struct run *run, const struct nn_moment
                                    const struct strip *strip)
 {
     struct arguments own, norms;
-    struct kernel_op *op = run->net->calls[moment->node].op;
+    struct kernel_op *op = run->net->calls[moment->op].op;
     const struct kernel_io *io = call_begin(run, moment, strip, &own);
     if (is_joined(moment, run)) {
-        struct kernel_op *norm = run->net->calls[moment[1].node].op;
+        struct kernel_op *norm = run->net->calls[moment[1].op].op;
         const struct kernel_io *norm_io = call_begin(run, moment + 1, strip, &norms);
         return moment->act == NN_ACT_FORWARD ? kernel_op_forward_gathered(op, io, norm, norm_io)
                                              : kernel_op_backward_gathered(op, io, norm, norm_io);
@@ -160,20 +160,20 @@ static enum stn_status moment_run(const struct run *run, const struct nn_moment 
     return status;
 }
 
-// ---- gradients that are final ------------------------------------------------------------------
+// ---- gradients that are final -------------------------------------------------------------------
 
-// Parameters lie in the order of their nodes, and the last strip goes backwards through them: what
-// lies from node n's first parameter on is done once node n is. The nodes of the graph's beginning
+// Parameters lie in the order of their ops, and the last strip goes backwards through them: what
+// lies from op n's first parameter on is done once op n is. The ops of the graph's beginning
 // may have none.
 static void tell_final(struct run *run, int until)
 {
     struct nn_net *net = run->net;
     for (; run->told < until && atomic_load(&run->wrong) == STN_OK; run->told++) {
         const struct nn_moment *moment = &net->program.moments[run->told];
-        const struct nn_call *call = moment->node >= 0 ? &net->calls[moment->node] : NULL;
+        const struct nn_call *call = moment->op >= 0 ? &net->calls[moment->op] : NULL;
         const float *first = call ? call->param_grads[0] : NULL;
         if (moment->act == NN_ACT_BACKWARD && first) {
-            nn_node_collect(net, moment->node, 0, 0);
+            nn_op_collect(net, moment->op, 0, 0);
             net->watch.final(net->watch.context, (size_t)(first - net->gradient_sums.data));
         }
     }
@@ -197,7 +197,7 @@ static void pass(struct run *run, const struct nn_block *block, int lane, int un
     }
 }
 
-// ---- blocks ------------------------------------------------------------------------------------
+// ---- blocks -------------------------------------------------------------------------------------
 
 // A strip through the moments of a block. Strips without a real sample go too: a block with longer
 // strips may read what they leave, and zero times whatever lay there before might not be zero.
@@ -268,9 +268,9 @@ static void block_settle(struct run *run, const struct nn_block *block, int lane
     struct arguments a;
     const struct kernel_io *io = call_begin(run, moment, &all, &a);
     if (moment->act == NN_ACT_FORWARD_GATHER) {
-        kernel_op_forward_settle(net->calls[moment->node].op, io);
+        kernel_op_forward_settle(net->calls[moment->op].op, io);
     } else {
-        kernel_op_backward_settle(net->calls[moment->node].op, io);
+        kernel_op_backward_settle(net->calls[moment->op].op, io);
     }
 }
 
@@ -344,7 +344,7 @@ static void loss(const struct run *run, const int32_t *labels, struct kernel_los
                         learns ? room_at(run->net->dlogits, run->slot, 0) : NULL, totals);
 }
 
-// ---- abreast -----------------------------------------------------------------------------------
+// ---- abreast ------------------------------------------------------------------------------------
 
 // Blocks by one lane alone. Strips go in their order, as they do where lanes share them out; of
 // what they sum up every share is kept apart.
@@ -423,7 +423,7 @@ enum stn_status nn_net_train_abreast(struct nn_net *net, const struct nn_micro_b
     return status;
 }
 
-// ---- a micro-batch by all lanes ----------------------------------------------------------------
+// ---- a micro-batch by all lanes -----------------------------------------------------------------
 
 enum stn_status nn_net_train(struct nn_net *net, const float *images, const int32_t *labels,
                              const uint64_t *row_keys, int rows, struct kernel_loss_totals *totals)

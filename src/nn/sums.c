@@ -5,22 +5,22 @@
 
 #include "nn/net_state.h"
 
-// ---- one node ----------------------------------------------------------------------------------
+// ---- one op -------------------------------------------------------------------------------------
 
-// The parts of a node's gradient sums that one micro-batch has.
-static struct kernel_sums node_parts(const struct nn_net *net, int n, int slot)
+// The parts of an op's gradient sums that one micro-batch has.
+static struct kernel_sums op_parts(const struct nn_net *net, int n, int slot)
 {
     return (struct kernel_sums){slot * net->lanes, net->calls[n].together ? 1 : net->lanes};
 }
 
-void nn_node_collect(struct nn_net *net, int n, int lane, int slot)
+void nn_op_collect(struct nn_net *net, int n, int lane, int slot)
 {
-    const struct nn_node *node = &net->graph.nodes[n];
-    const struct kernel_sums parts = node_parts(net, n, slot);
+    const struct nn_op *op = &net->graph.ops[n];
+    const struct kernel_sums parts = op_parts(net, n, slot);
     kernel_op_collect(net->calls[n].op, lane, parts, net->calls[n].param_grads);
     for (int p = parts.first; p < parts.first + parts.count; p++) {
-        for (int i = 0; i < node->params && p > 0; i++) {
-            const struct nn_tensor *tensor = &net->graph.tensors[node->param[i]];
+        for (int i = 0; i < op->params && p > 0; i++) {
+            const struct nn_tensor *tensor = &net->graph.tensors[op->param[i]];
             float *restrict sums = net->gradient_sums.data + tensor->offset;
             float *restrict part = nn_part_sums(net, p) + tensor->offset;
             for (size_t k = 0; k < tensor->count; k++) {
@@ -31,37 +31,37 @@ void nn_node_collect(struct nn_net *net, int n, int lane, int slot)
     }
 }
 
-// ---- every node --------------------------------------------------------------------------------
+// ---- every op -----------------------------------------------------------------------------------
 
-// What a lane does with its share of the nodes; `slot` where it is about one micro-batch.
-typedef void node_call(struct nn_net *net, int n, int lane, int slot);
+// What a lane does with its share of the ops; `slot` where it is about one micro-batch.
+typedef void op_call(struct nn_net *net, int n, int lane, int slot);
 
 struct share_out {
     struct nn_net *net;
-    node_call *call;
+    op_call *call;
     int slot;
 };
 
-static void lane_nodes(void *context, int lane)
+static void lane_ops(void *context, int lane)
 {
     const struct share_out *work = context;
-    for (int n = lane; n < work->net->graph.node_count; n += work->net->lanes) {
+    for (int n = lane; n < work->net->graph.op_count; n += work->net->lanes) {
         work->call(work->net, n, lane, work->slot);
     }
 }
 
-// Nodes dealt out to the lanes; no result depends on who does which.
-static void for_each_node(struct nn_net *net, node_call *call, int slot)
+// Ops dealt out to the lanes; no result depends on who does which.
+static void for_each_op(struct nn_net *net, op_call *call, int slot)
 {
     struct share_out work = {net, call, slot};
     if (net->lanes > 1) {
-        kernel_lanes_run(net->lane_kernel, lane_nodes, &work);
+        kernel_lanes_run(net->lane_kernel, lane_ops, &work);
     } else {
-        lane_nodes(&work, 0);
+        lane_ops(&work, 0);
     }
 }
 
-static void node_prepare(struct nn_net *net, int n, int lane, int slot)
+static void op_prepare(struct nn_net *net, int n, int lane, int slot)
 {
     (void)slot;
     kernel_op_prepare(net->calls[n].op, lane, net->calls[n].params[net->current]);
@@ -69,30 +69,30 @@ static void node_prepare(struct nn_net *net, int n, int lane, int slot)
 
 void nn_net_weights_changed(struct nn_net *net)
 {
-    for_each_node(net, node_prepare, 0);
+    for_each_op(net, op_prepare, 0);
 }
 
 // What lanes summed up and nobody collected.
-static void node_forget(struct nn_net *net, int n, int lane, int slot)
+static void op_forget(struct nn_net *net, int n, int lane, int slot)
 {
-    const struct nn_node *node = &net->graph.nodes[n];
-    const struct kernel_sums parts = node_parts(net, n, slot);
+    const struct nn_op *op = &net->graph.ops[n];
+    const struct kernel_sums parts = op_parts(net, n, slot);
     kernel_op_collect(net->calls[n].op, lane, parts, NULL);
     for (int p = parts.first; p < parts.first + parts.count; p++) {
-        for (int i = 0; i < node->params && p > 0; i++) {
-            const struct nn_tensor *tensor = &net->graph.tensors[node->param[i]];
+        for (int i = 0; i < op->params && p > 0; i++) {
+            const struct nn_tensor *tensor = &net->graph.tensors[op->param[i]];
             memset(nn_part_sums(net, p) + tensor->offset, 0, tensor->count * sizeof(float));
         }
     }
 }
 
-static void node_clear(struct nn_net *net, int n, int lane, int slot)
+static void op_clear(struct nn_net *net, int n, int lane, int slot)
 {
     (void)lane;
     (void)slot;
-    const struct nn_node *node = &net->graph.nodes[n];
-    for (int i = 0; i < node->params; i++) {
-        const struct nn_tensor *tensor = &net->graph.tensors[node->param[i]];
+    const struct nn_op *op = &net->graph.ops[n];
+    for (int i = 0; i < op->params; i++) {
+        const struct nn_tensor *tensor = &net->graph.tensors[op->param[i]];
         memset(net->gradient_sums.data + tensor->offset, 0, tensor->count * sizeof(float));
     }
 }
@@ -100,9 +100,9 @@ static void node_clear(struct nn_net *net, int n, int lane, int slot)
 void nn_net_begin_step(struct nn_net *net)
 {
     for (int slot = 0; slot < net->slots; slot++) {
-        for_each_node(net, node_forget, slot);
+        for_each_op(net, op_forget, slot);
     }
-    for_each_node(net, node_clear, 0);
+    for_each_op(net, op_clear, 0);
     for (int slot = 0; slot < net->abreast; slot++) {
         memset(nn_slot_statistics(net, slot), 0, net->buffer_sums.count * sizeof(float));
     }
@@ -120,7 +120,7 @@ static void collect_statistics(struct nn_net *net, int slot)
 
 void nn_net_collect_abreast(struct nn_net *net, int i)
 {
-    for_each_node(net, nn_node_collect, i);
+    for_each_op(net, nn_op_collect, i);
     collect_statistics(net, i);
     net->slots = i == net->slots - 1 ? 0 : net->slots;
 }

@@ -11,13 +11,13 @@ static void find_lone(const struct nn_net *net, bool *lone)
     }
     for (int b = 0; b < p->block_count; b++) {
         for (int m = p->blocks[b].first; m < p->blocks[b].end; m++) {
-            if (p->blocks[b].strip == 1 || p->moments[m].node < 0) {
+            if (p->blocks[b].strip == 1 || p->moments[m].op < 0) {
                 continue;
             }
-            const struct nn_node *node = &net->graph.nodes[p->moments[m].node];
-            lone[node->y] = false;
-            for (int i = 0; i < node->inputs; i++) {
-                lone[node->x[i]] = false;
+            const struct nn_op *op = &net->graph.ops[p->moments[m].op];
+            lone[op->y] = false;
+            for (int i = 0; i < op->inputs; i++) {
+                lone[op->x[i]] = false;
             }
         }
     }
@@ -28,7 +28,7 @@ static bool is_made_again(const struct nn_net *net, nn_value v)
 {
     for (int m = 0; m < net->program.moment_count; m++) {
         const struct nn_moment *moment = &net->program.moments[m];
-        if (moment->act == NN_ACT_AGAIN && net->graph.nodes[moment->node].y == v) {
+        if (moment->act == NN_ACT_AGAIN && net->graph.ops[moment->op].y == v) {
             return true;
         }
     }
@@ -37,20 +37,20 @@ static bool is_made_again(const struct nn_net *net, nn_value v)
 
 ptrdiff_t nn_view_offset(const struct nn_net *net, const struct nn_views *views, int n, int i)
 {
-    const struct nn_node *node = &net->graph.nodes[n];
-    if (!kernel_op_traits(net->calls[n].op)->inputs_in_place || !views->lone[node->x[i]]) {
+    const struct nn_op *op = &net->graph.ops[n];
+    if (!kernel_op_traits(net->calls[n].op)->inputs_in_place || !views->lone[op->x[i]]) {
         return -1;
     }
     int first = 0;
     for (int before = 0; before < i; before++) {
-        struct kernel_tensor t = net->tensors[node->x[before]];
+        struct kernel_tensor t = net->tensors[op->x[before]];
         if (t.shape.c != kernel_tensor_padded_channels(t)) {
             return -1;
         }
         first += t.shape.c;
     }
-    struct kernel_tensor t = net->tensors[node->x[i]];
-    if (t.shape.c != kernel_tensor_padded_channels(t) && i < node->inputs - 1) {
+    struct kernel_tensor t = net->tensors[op->x[i]];
+    if (t.shape.c != kernel_tensor_padded_channels(t) && i < op->inputs - 1) {
         return -1; // its padding would be the next one's channels
     }
     return (ptrdiff_t)((size_t)first * (size_t)t.shape.h * (size_t)t.shape.w * sizeof(float));
@@ -62,12 +62,12 @@ static void find_activations(const struct nn_net *net, struct nn_views *views)
     for (nn_value v = 0; v < g->value_count; v++) {
         views->activation[v].parent = -1;
     }
-    for (int n = 0; n < g->node_count; n++) {
-        for (int i = 0; i < g->nodes[n].inputs; i++) {
-            nn_value v = g->nodes[n].x[i];
+    for (int n = 0; n < g->op_count; n++) {
+        for (int i = 0; i < g->ops[n].inputs; i++) {
+            nn_value v = g->ops[n].x[i];
             ptrdiff_t offset = nn_view_offset(net, views, n, i);
             if (offset >= 0 && views->activation[v].parent < 0 && !is_made_again(net, v)) {
-                views->activation[v] = (struct nn_view){g->nodes[n].y, (size_t)offset};
+                views->activation[v] = (struct nn_view){g->ops[n].y, (size_t)offset};
             }
         }
     }

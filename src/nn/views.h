@@ -20,7 +20,7 @@ struct nn_views {
 STN_MUST_CHECK enum stn_status nn_views_create(const struct nn_net *net, struct nn_views *out);
 void nn_views_destroy(struct nn_views *views);
 
-// Where input `i` of node `n` begins in a sample of its output, in bytes, or −1 where it cannot lie
+// Where input `i` of op `n` begins in a sample of its output, in bytes, or −1 where it cannot lie
 // in there.
 ptrdiff_t nn_view_offset(const struct nn_net *net, const struct nn_views *views, int n, int i);
 // The value that owns the memory of `v`; its offset there is added to *offset.

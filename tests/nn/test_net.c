@@ -194,7 +194,7 @@ static void test_lanes(void **state)
 static int first_concat(const struct nn_net *net)
 {
     int n = 0;
-    while (net->graph.nodes[n].kind != NN_CONCAT) {
+    while (net->graph.ops[n].kind != NN_CONCAT) {
         n++;
     }
     return n;
@@ -214,7 +214,7 @@ static void test_concat_in_place(void **state)
     if (strcmp(kernel_name(a.kernel), "reference") != 0) {
         int n = first_concat(a.net);
         const struct nn_call *call = &a.net->calls[n];
-        struct kernel_tensor left = a.net->tensors[a.net->graph.nodes[n].x[0]];
+        struct kernel_tensor left = a.net->tensors[a.net->graph.ops[n].x[0]];
         size_t offset = kernel_tensor_row_floats(left) * sizeof(float);
         assert_ptr_equal(call->x[NN_FORWARD][0].base, call->y[NN_FORWARD].base);
         assert_ptr_equal(call->x[NN_FORWARD][1].base, call->y[NN_FORWARD].base + offset);
