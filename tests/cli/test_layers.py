@@ -91,7 +91,7 @@ class LayersTest(unittest.TestCase):
                                    ("tools/", "include/", *children)), [])
 
     def test_only_launcher_and_starter_make_processes(self):
-        self.assertEqual(offenders(r"\b(v?fork|popen|system|posix_spawnp?|daemon)\s*\(", ("src/launch/child.c", "src/rig/starter.c")), [])
+        self.assertEqual(offenders(r"\b(v?fork|popen|system|posix_spawnp?|daemon)\s*\(", ("src/launch/child.c", "src/rig/starter.c", "src/energy/meter_cmd.c")), [])
 
     def test_every_file_names_its_licence(self):
         self.assertEqual([str(path.relative_to(ROOT)) for path in SOURCES

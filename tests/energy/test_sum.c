@@ -66,8 +66,8 @@ static void test_measured_with_a_model(void **state)
                                   other("csd.0", 1, ENERGY_UNKNOWN, 0.0),
                                   other("clinic", 2, ENERGY_MODELLED, 112.0)};
     assert_text(nodes, 3,
-                "412 J in 1:32, 0.0412 J/image gross (cpu; server measured, with csd.0 that runs on "
-                "it; clinic modelled), 0.0274 above idle");
+                "412 J in 1:32, 0.0412 J/image gross (cpu; server measured, with csd.0 that runs "
+                "on it; clinic modelled), 0.0274 above idle");
 }
 
 static void test_models_of_one_machine_add_up(void **state)
