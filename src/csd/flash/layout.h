@@ -33,4 +33,7 @@ static inline int layout_data_units(const struct flash_profile *p)
     return (p->geometry.pages - layout_summary_pages(p->geometry.pages, p->units)) * p->units;
 }
 
+// Emptied blocks that are reclaimed together, for one sync.
+int layout_batch(const struct flash_profile *profile);
+
 #endif

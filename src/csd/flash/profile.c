@@ -21,10 +21,16 @@ const char *flash_result_text(enum flash_result result)
     return texts[result];
 }
 
+int layout_batch(const struct flash_profile *profile)
+{
+    uint32_t blocks = media_blocks(&profile->geometry);
+    return blocks >= 512 ? 8 : blocks >= 128 ? 4 : 1;
+}
+
 // Blocks that are never offered: open ones, and those that garbage collection turns over.
 static uint64_t reserve_blocks(const struct flash_profile *profile)
 {
-    return (uint64_t)(STREAMS + 1) * (uint64_t)profile->stripe + SPARE_BLOCKS;
+    return (uint64_t)((STREAMS + 1) * profile->stripe + SPARE_BLOCKS + layout_batch(profile));
 }
 
 uint64_t flash_profile_units(const struct flash_profile *profile, uint32_t bad)
@@ -68,11 +74,17 @@ enum stn_status flash_profile_fit(struct flash_profile *profile, uint64_t bytes,
         return status;
     }
     struct media_geometry *g = &profile->geometry;
+    g->blocks = 0;
     g->page_bytes = profile->units * layout_raw_bytes(profile->ecc);
     uint64_t columns = (uint64_t)g->channels * (uint64_t)g->dies * (uint64_t)g->planes;
     double units = ceil((double)bytes / FLASH_UNIT_BYTES) * (1.0 + profile->over_provisioning);
-    double blocks =
-        ceil(units / layout_data_units(profile)) + (double)reserve_blocks(profile) + 1.0;
+    double blocks = ceil(units / layout_data_units(profile)) + 1.0;
+    for (int round = 0; round < 2; round++) { // the reserve grows with the device, a little
+        double all = blocks + (double)(g->blocks ? reserve_blocks(profile) : 0);
+        g->blocks =
+            (int)fmin(ceil(all / (double)columns), (double)UINT32_MAX / 2 / (double)columns);
+    }
+    blocks += (double)reserve_blocks(profile);
     double rows = ceil(blocks / (double)columns);
     if (rows * (double)columns * g->pages * profile->units > (double)(UINT32_MAX / 2) ||
         rows > INT_MAX) {
