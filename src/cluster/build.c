@@ -29,7 +29,7 @@ static enum stn_status fail_memory(const struct cluster_build *build)
                     build->cluster.count);
 }
 
-// A leading dash would be an option to ssh and mpirun.
+// Whether this is a name: ssh and mpirun would take one with a leading dash for an option.
 static bool is_word(const char *text, size_t length)
 {
     return length > 0 && *text != '-' && strspn(text, letters) >= length;
@@ -65,7 +65,8 @@ void cluster_default_name(const char *host, char *name, size_t size)
     }
 }
 
-// The arena gives nothing back: doubling wastes no more than what is used in the end.
+// Makes room. An arena frees nothing before its end; as the room doubles, what is left behind is
+// less than what is used in the end.
 static bool reserve(struct cluster_build *build, int count)
 {
     if (count <= build->capacity) {

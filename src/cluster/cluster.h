@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which nodes there are: read from a cluster file (YAML), --emulate or --hosts. Says nothing about
-// how fast they are. Pure but for cluster_load.
+// Which nodes there are, from a cluster file (YAML), --emulate or --hosts; not how fast they are.
+// Pure but for cluster_load.
 //
 //     nodes:
 //       - name: host            # default: the host's name
@@ -47,13 +47,13 @@ STN_MUST_CHECK enum stn_status cluster_load(const char *path, struct cluster *ou
 // `label` stands for the file in messages: "label:LINE: …".
 STN_MUST_CHECK enum stn_status cluster_parse_yaml(const char *text, size_t bytes, const char *label,
                                                   struct cluster *out);
-// The same as a cluster file, to be freed; parsing it again gives an equal cluster.
+// The text of a cluster file that is read as an equal cluster, to be freed.
 STN_MUST_CHECK enum stn_status cluster_format(const struct cluster *cluster, char **out);
 // "csd.1=/data/clinicA": that node's private data.
 STN_MUST_CHECK enum stn_status cluster_set_private(struct cluster *cluster, const char *text);
-// By name; −1: there is none.
+// The number of the node of that name; −1: there is none.
 int cluster_find(const struct cluster *cluster, const char *name);
-// The line for a node that is not there, in what an option says, and perhaps which one was meant.
+// The error line for a name in an option's text that no node has; says which one may be meant.
 enum stn_status cluster_fail_unknown(const struct cluster *cluster, const char *option,
                                      const char *text, const char *name);
 

@@ -20,7 +20,7 @@ enum { LOADS_MAX = 1000, COUNT_MAX = 1000000000, THREADS_MAX = 1024 };
         NULL, CONF_TEXT, 0, 0, 0, NULL                                                             \
     }
 
-// What the table reads into: the entry, and what is still to be read.
+// What the table reads into: the entry, and values that are still to be read.
 struct raw {
     struct cluster_entry entry;
     const char *private_text;
@@ -81,8 +81,8 @@ static const struct conf_key load_keys[] = {
 };
 #undef FIELD
 
-// A folder; or, as the simulator opens none, a number of samples. A folder that is called by a
-// number is written ./500.
+// The value of `private` is a folder, or for the simulator, which opens none, a number of samples.
+// A folder whose name is a number is written ./500.
 static enum stn_status read_private(struct conf *conf, const char *text,
                                     struct cluster_entry *entry)
 {

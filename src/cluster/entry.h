@@ -56,7 +56,7 @@ STN_MUST_CHECK enum stn_status cluster_entry_loads(struct conf *conf,
 STN_MUST_CHECK enum stn_status cluster_entry_load(struct conf *conf,
                                                   const struct cluster_entry *entry, int index,
                                                   struct cluster_entry_load *out);
-// What a node is called that has no name: as its host, or as this machine.
+// What a node without a name is called: as its host, or as this machine.
 void cluster_entry_name(const struct cluster_entry *entry, char *name, size_t size);
 
 #endif

@@ -35,7 +35,7 @@ static enum stn_status read_entry(struct conf *conf, const struct conf_value *va
     return cluster_build_add(build, &node, entry.count);
 }
 
-// The list below the one key at the top, "nodes".
+// Reads the list below "nodes", the only key at the top.
 static enum stn_status read_nodes(struct conf *conf, struct cluster_build *build)
 {
     static const struct conf_key top[] = {{"nodes", CONF_VALUE, 0, 0, 0, NULL},
@@ -55,7 +55,7 @@ static enum stn_status read_nodes(struct conf *conf, struct cluster_build *build
     return status;
 }
 
-// `status` is what making a document of it came to.
+// `status` is that of making a document of the text.
 static enum stn_status read_document(enum stn_status status, struct conf *conf, struct cluster *out)
 {
     struct cluster_build build = {.label = conf->label};

@@ -24,7 +24,7 @@ static void write_text(struct conf_writer *writer, const char *key, const char *
     }
 }
 
-// As few digits as give the same number back.
+// Writes as few digits as give the same number when they are read.
 static void write_cpus(struct conf_writer *writer, double value)
 {
     char text[40];
@@ -37,7 +37,7 @@ static void write_cpus(struct conf_writer *writer, double value)
     }
 }
 
-// A folder that is called by a number would be read as a number of samples (cluster/entry.c).
+// A folder whose name is a number would be read as a number of samples (cluster/entry.c).
 static void write_private(struct conf_writer *writer, const char *folder)
 {
     char path[PATH_MAX];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// For implementers: what carries messages between nodes. Non-blocking, nothing more: waiting, order
-// of jobs, signs of life and counting are comm's.
+// For implementers: a transport carries messages between nodes, without blocking. It does nothing
+// else: comm waits, keeps jobs in order, sends signs of life and counts bytes.
 //
-// A transport is used by one thread, the node's communication thread, from the first message to
-// the last; opened and closed by the thread that owns the node.
+// The node's communication thread alone uses a transport, from the first message to the last; the
+// thread that owns the node opens and closes it.
 #ifndef COMM_BACKEND_H
 #define COMM_BACKEND_H
 
@@ -26,8 +26,8 @@ struct comm_transport {
 };
 
 struct comm_transport_ops {
-    // Begin: *request, the transport's own, stands for the transfer, whose buffer
-    // is borrowed until `test` has said that it is done. Messages between two nodes with the same
+    // Both begin a transfer and set *request, which stands for it. The buffer is borrowed until
+    // `test` has said that the transfer is done. Messages between two nodes with the same
     // tag arrive in the order sent.
     enum stn_status (*send)(struct comm_transport *transport, int peer, int tag, const void *data,
                             size_t bytes, void **request);
@@ -35,7 +35,7 @@ struct comm_transport_ops {
                                size_t bytes, void **request);
     // Once done, the request is no more. Every call also moves other transfers on.
     enum stn_status (*test)(struct comm_transport *transport, void **request, bool *done);
-    // Nobody will test this receive any more, and its buffer is free again. May be NULL where
+    // Gives up a receive, which is not tested any more; its buffer is free again. May be NULL where
     // closing does it.
     void (*cancel)(struct comm_transport *transport, void **request);
     // Whether the node is known to have ended: for transports that can tell. May be NULL.
@@ -43,22 +43,23 @@ struct comm_transport_ops {
     // A node was lost: open transfers are given up, and their buffers free again. May be NULL where
     // nothing moves unless the transport is called.
     void (*give_up)(struct comm_transport *transport);
-    // `lost`: a node was lost; do not wait for anybody.
+    // `lost`: a node was lost, so closing must not wait for other nodes.
     void (*close)(struct comm_transport *transport, bool lost);
 };
 
 // One node of the cluster that the launcher started, one transport at a time.
 STN_MUST_CHECK enum stn_status comm_mpi_open(struct comm_transport **out);
-// What opening does first; MPI stays entered until the process exits.
+// Initialises MPI, as opening does first; it stays so until the process exits.
 STN_MUST_CHECK enum stn_status comm_mpi_enter(int *rank, int *size);
-// Whether somebody has started MPI in this process, and not ended it.
+// Whether MPI has been initialised in this process, by us or by the caller, and not finalised.
 bool comm_mpi_started(void);
 enum { COMM_LOOPBACK_MAX = 32 };
 // `size` transports (COMM_LOOPBACK_MAX at most) that share memory; the last one closed frees it.
 STN_MUST_CHECK enum stn_status comm_loopback_open(int size, struct comm_transport *out[]);
 
-// Faults of a loopback node, for tests: it stands still, as after SIGSTOP, or its process is gone;
-// for itself the node is then lost, so that it can be closed. Or its transport breaks.
+// Faults of a loopback node, for tests: it stands still as after SIGSTOP, or its process is gone,
+// or its transport breaks. After the first two the node counts itself as lost, so that it can be
+// closed.
 enum comm_loopback_fault { COMM_LOOPBACK_STOPPED, COMM_LOOPBACK_GONE, COMM_LOOPBACK_BROKEN };
 void comm_loopback_break(struct comm *node, enum comm_loopback_fault fault);
 

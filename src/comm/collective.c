@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Broadcast straight from the root or, if it is much, along a binomial tree; gather straight to the
-// root. Each is one job, and the caller waits.
+// Broadcast and gather. A short broadcast goes from the root to every node, a long one along a
+// binomial tree; a gather goes from every node to the root. Each is one job, and the caller waits.
 #include <string.h>
 
 #include "comm/node.h"
@@ -14,8 +14,8 @@ struct collective {
     size_t bytes;
 };
 
-// Less than this MPI takes at once; a node that passes it on might have to wait for its share of a
-// CPU.
+// MPI sends fewer bytes than this at once. Along a tree they would take longer: a node that has
+// used up its CPU share passes them on late.
 enum { STRAIGHT_BYTES = 2048 };
 
 static enum stn_status broadcast_straight(struct comm *comm, const struct collective *c)

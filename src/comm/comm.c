@@ -15,8 +15,9 @@
 #include "comm/backend.h"
 #include "comm/node.h"
 
-// While no job waits nobody is in a hurry, and every look costs a node with a small share of a CPU
-// some of what it computes with; a bucket between machines must move on all the same.
+// How long the thread sleeps while no job waits. A look costs processor time, of which a node with
+// a small CPU share has little; but with transfers open it looks more often, since a bucket between
+// machines moves on only when MPI is called.
 enum { IDLE_NS = 50000000, IDLE_OPEN_NS = 5000000, TIMER_SLACK_NS = 5000 };
 
 // ---- the thread --------------------------------------------------------------------------------
@@ -31,8 +32,8 @@ static void timed_wait(struct comm *comm, int64_t pause_ns)
     pthread_cond_timedwait(&comm->work, &comm->mutex, &until);
 }
 
-// Without a job the thread still listens, and moves on what jobs have begun and left behind. Called
-// and left with the mutex held.
+// What the thread does without a job: it listens, and moves on the transfers that earlier jobs have
+// begun. Called and left with the mutex held.
 static void idle(struct comm *comm)
 {
     bool is_lost = atomic_load(&comm->lost) >= 0, open = comm->transfers > 0 && !is_lost;
@@ -42,7 +43,7 @@ static void idle(struct comm *comm)
         comm_liveness_progress(comm);
     }
     enum stn_status status = comm_liveness_tick(comm);
-    (void)status; // who waits learns of a loss from the job
+    (void)status; // a caller that waits learns of a loss from its job
     pthread_mutex_lock(&comm->mutex);
 }
 
@@ -77,7 +78,7 @@ static void *thread_run(void *argument)
     return NULL;
 }
 
-// Signals are for the program's own threads.
+// The thread blocks all signals: they are for the program's own threads.
 static enum stn_status thread_start(struct comm *comm)
 {
     sigset_t all, before;
@@ -188,7 +189,7 @@ static void locks_init(struct comm *comm)
     pthread_condattr_destroy(&monotonic);
 }
 
-// Keeps the transport, NULL for a cluster of one, unless it fails.
+// The node keeps the transport (NULL: a cluster of one) if it can be created.
 static enum stn_status node_create(struct comm_transport *transport, double timeout_seconds,
                                    struct comm **out)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One node's end of the cluster: who takes part, messages between nodes, and noticing who is gone.
+// One node's end of the cluster: which nodes take part, messages between them, and noticing that
+// one of them is gone.
 //
 // Each node has one communication thread. It alone talks to the transport (MPI, or memory between
 // threads in tests), works off jobs in the order they were submitted, and sends signs of life also
@@ -8,10 +9,10 @@
 //
 //     comm_open → collectives and jobs … → comm_close
 //
-// When a node stays silent for the time-out, its process is gone, on whichever machine, or a
-// connection breaks, every wait on every node ends with ERR_NODE_LOST; the lowest living node has
-// logged the one line that names the lost node, its step and what it did last. Nothing can be sent
-// after that.
+// A node is lost when it stays silent for the time-out, when its process ends (on any machine), or
+// when a connection breaks. Every wait on every node then ends with ERR_NODE_LOST; the lowest
+// living node has logged the one line that names the lost node, its step and what it did last.
+// Nothing can be sent after that.
 //
 // Threads: comm_submit, comm_wait, the collectives and comm_set_phase belong to one thread of the
 // node; comm_send and its like to the job functions, which run on the communication thread.
@@ -27,7 +28,8 @@
 
 struct comm;
 
-// What bytes are for. There is no kind for samples: no message carries one.
+// What bytes are sent for, as they are counted. There is no kind for samples: no message carries
+// one.
 enum comm_kind { COMM_GRADIENTS, COMM_STATISTICS, COMM_CONTROL, COMM_KINDS };
 
 enum { COMM_NAME_BYTES = WIRE_NAME_BYTES };
@@ -40,7 +42,7 @@ struct comm_traffic {
 
 // What a launcher (mpirun, srun) tells its processes through the environment, before any MPI call.
 struct comm_launch {
-    bool launched; // by one, with more than one process or not
+    bool launched; // a launcher started this process, be it the only one
     int rank, size;
     int local_size; // processes of this job on this machine; 1 when unknown
 };
@@ -60,8 +62,9 @@ STN_MUST_CHECK enum stn_status comm_open_alone(struct comm **out);
 // end, and the launcher ends the others. NULL is fine.
 void comm_close(struct comm *comm);
 
-// This node cannot go on: whoever waits for it ends with ERR_NODE_LOST, and so do its own jobs
-// then. comm_close does the same; for callers that must wait for their jobs before.
+// Says that this node cannot go on: jobs that wait for it, on other nodes and here, end with
+// ERR_NODE_LOST. comm_close does the same; this is for callers that must wait for their jobs before
+// they close.
 void comm_abandon(struct comm *comm);
 
 // `size` nodes in this process, each to be used by a thread of its own: for tests.
@@ -70,7 +73,7 @@ STN_MUST_CHECK enum stn_status comm_loopback_create(int size, double timeout_sec
 
 int comm_rank(const struct comm *comm);
 int comm_size(const struct comm *comm);
-// Texts for messages: node `rank` is called so. Until named, nodes are "node 0", "node 1", …
+// What node `rank` is called in error lines. Until named, nodes are "node 0", "node 1", …
 void comm_set_name(struct comm *comm, int rank, const char *name);
 const char *comm_name(const struct comm *comm, int rank);
 // What this node is doing, for the line that names it if it is lost. `phase` is a literal.
@@ -80,7 +83,7 @@ struct comm_traffic comm_traffic(const struct comm *comm);
 double comm_processor_seconds(const struct comm *comm);
 // The name of the machine that node `rank` runs on, as it calls itself.
 const char *comm_host(const struct comm *comm, int rank);
-// The node that was lost, or −1; this node itself if its connection to another broke.
+// The rank of the lost node, or −1; this node's own if its connection to another node broke.
 int comm_lost(const struct comm *comm);
 
 // ---- collectives: every node calls, and waits --------------------------------------------------
@@ -110,7 +113,8 @@ enum stn_status comm_fail_message(const struct comm *comm, int rank, enum wire_m
 
 // ---- jobs on the communication thread ----------------------------------------------------------
 
-// Part of a caller's own struct; zeroed before it is first submitted; free again once waited for.
+// A caller has it as a part of a struct of its own, zeroes it before it is first submitted, and may
+// submit it again once it has waited for it.
 struct comm_job {
     enum stn_status (*run)(struct comm *comm, struct comm_job *job);
     enum stn_status status;
@@ -120,7 +124,7 @@ struct comm_job {
 
 void comm_submit(struct comm *comm, struct comm_job *job);
 STN_MUST_CHECK enum stn_status comm_wait(struct comm *comm, struct comm_job *job);
-bool comm_is_done(struct comm *comm, struct comm_job *job); // without waiting
+bool comm_is_done(struct comm *comm, struct comm_job *job); // does not wait
 
 // A transfer under way; the buffer is borrowed until it is finished.
 struct comm_transfer {
@@ -136,10 +140,10 @@ STN_MUST_CHECK enum stn_status comm_receive_begin(struct comm *comm, int peer, i
                                                   size_t bytes, struct comm_transfer *out);
 STN_MUST_CHECK enum stn_status comm_transfer_finish(struct comm *comm,
                                                     struct comm_transfer *transfer);
-// Without waiting; once done, it is finished.
+// Does not wait. A transfer that is *done is finished.
 STN_MUST_CHECK enum stn_status comm_transfer_test(struct comm *comm, struct comm_transfer *transfer,
                                                   bool *done);
-// Begin and finish.
+// Each begins a transfer and finishes it.
 STN_MUST_CHECK enum stn_status comm_send(struct comm *comm, int peer, int tag, enum comm_kind kind,
                                          const void *data, size_t bytes);
 STN_MUST_CHECK enum stn_status comm_receive(struct comm *comm, int peer, int tag, void *data,

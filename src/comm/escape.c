@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is relied on of Open MPI 4's inside are two names; with another MPI they mean nothing, and
+// This relies on two names from the inside of Open MPI 4. Another MPI does not know them, and
 // nothing is changed.
 //
 // - It ends a process by ompi_rte_abort(), which its parts look up by name: the program's own comes
@@ -15,7 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// Of this thread: where to go on when the process is to end. NULL: outside of comm_escape_call.
+// Where this thread goes on when Open MPI wants to end the process. NULL: it is outside of
+// comm_escape_call.
 static _Thread_local jmp_buf *way_out;
 
 typedef int help_function(const char *file, const char *topic, int with_header, ...);

@@ -12,7 +12,7 @@
 
 enum word { WORD_NONE, WORD_WHOLE, WORD_NEVER };
 
-// All of it at once or, as yet, nothing.
+// Takes a word that has arrived whole; leaves one that has not.
 static enum word hear(int fd, void *word, size_t bytes)
 {
     ssize_t got = recv(fd, word, bytes, MSG_PEEK | MSG_DONTWAIT);
@@ -25,7 +25,7 @@ static enum word hear(int fd, void *word, size_t bytes)
     return recv(fd, word, bytes, MSG_DONTWAIT) == got ? WORD_WHOLE : WORD_NEVER;
 }
 
-// A new connection has room for it.
+// Does not wait: a new connection has room for so few bytes.
 static bool say(int fd, const void *word, size_t bytes)
 {
     return send(fd, word, bytes, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)bytes;
@@ -94,7 +94,8 @@ void comm_host_open(struct comm_host *host, bool local, int size, int *lines)
     host->listener = listen_at(where, size + COMM_WAITING_MAX, &invitation->port);
 }
 
-// Who has knocked rightly is let in. True: the place in waiting[] is free again.
+// Hears a connection that waits: with the right knock it becomes the line of that node. True: its
+// place in waiting[] is free again.
 static bool receive(struct comm_host *host, int fd)
 {
     uint8_t bytes[WIRE_KNOCK_BYTES];
@@ -122,7 +123,7 @@ void comm_host_serve(struct comm_host *host)
            (fd = accept4(host->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
         int *place = &host->waiting[host->came++ % COMM_WAITING_MAX];
         if (*place >= 0) {
-            close(*place); // who says nothing for so long is a stranger
+            close(*place); // a connection that says nothing for so long is a stranger's
         }
         *place = fd;
     }
@@ -176,7 +177,7 @@ void comm_guest_open(struct comm_guest *guest, const struct wire_invitation *inv
     }
 }
 
-// One step of one connection; false: it leads nowhere.
+// Takes one connection one step further. False: it will never become a line.
 static bool advance(struct comm_guest *guest, struct pollfd *one)
 {
     const struct wire_invitation *invitation = guest->invitation;

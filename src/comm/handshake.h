@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a TCP connection between node 0, the host, and another node, its guest, comes about. The
-// invitation reaches guests by other means; whoever has not got it is turned away, and no guest
-// takes a stranger for the host. Nothing here waits. IPv4. For this folder.
+// How a TCP connection comes about between node 0, the host, and another node, its guest. Guests
+// get an invitation with two secrets by MPI. The host turns away connections that do not know the
+// first; a guest leaves a listener that does not answer with the second. Nothing here waits. IPv4.
+// For this folder.
 #ifndef COMM_HANDSHAKE_H
 #define COMM_HANDSHAKE_H
 
@@ -20,16 +21,16 @@ struct comm_host {
     int listener; // −1: none
     int size;
     int *lines;                    // [size], borrowed: connections of the nodes, −1: none
-    int waiting[COMM_WAITING_MAX]; // who has come and not knocked; −1: free
+    int waiting[COMM_WAITING_MAX]; // connections that have not knocked yet; −1: free
     unsigned came;
 };
 
-// Listens: on this machine's own address alone if `local`. lines[] begins as all −1. If it cannot,
-// nobody is invited.
+// Listens, if `local` on this machine's own address alone. lines[] begins as all −1. If listening
+// fails, the invitation says so.
 void comm_host_open(struct comm_host *host, bool local, int size, int *lines);
-// Lets in who is there, into lines[].
+// Hears all that have connected; those that knock rightly come into lines[].
 void comm_host_serve(struct comm_host *host);
-// Nobody else comes in; lines stay.
+// Stops listening; lines stay.
 void comm_host_close(struct comm_host *host);
 
 // ---- the others --------------------------------------------------------------------------------
@@ -46,7 +47,7 @@ struct comm_guest {
 // Begins to connect, to all addresses at once.
 void comm_guest_open(struct comm_guest *guest, const struct wire_invitation *invitation, int rank,
                      bool same_machine);
-// False once there is a line or no hope for one.
+// False once there is a line, or none can come any more.
 bool comm_guest_try(struct comm_guest *guest);
 // Gives up all but the line.
 void comm_guest_close(struct comm_guest *guest);

@@ -4,7 +4,8 @@
 
 #include "comm/comm.h"
 
-// Names of variables; those of the size and the rank make a launcher known.
+// Names of a launcher's environment variables. A process that has those of size and rank was
+// started by it.
 struct launcher {
     const char *size, *rank, *local_size;
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lifelines: a TCP connection of every node to node 0, beside MPI, on which nothing is said until
-// somebody is lost. Its end is the end of the node's process, seen at once also from other
-// machines; and who was lost can be told over it when MPI no longer works. Where it cannot be made
-// (a firewall), the node does without: the end of a process is then seen on its own machine alone,
-// and by silence.
+// Lifelines: a TCP connection of every node to node 0, beside MPI. Nothing is sent over it until a
+// node is lost. When a process ends, the kernel closes its lifeline, so its end is seen at once,
+// also from other machines; and nodes tell each other over lifelines which one was lost, even when
+// MPI no longer works. Where a lifeline cannot be made (a firewall), the node does without: the end
+// of a process is then seen at once on its own machine, and by its silence on others.
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -16,7 +16,8 @@
 static const int64_t reach_max_ns = 2000000000; // for a node to reach node 0
 enum { REACHES_IN_TIMEOUT = 4 };
 
-// Takes the place of a pidfd, so that a node's last words are heard before its end is noticed.
+// The lifeline takes the place of a pidfd, so that a node's last words are heard before its end is
+// noticed.
 static void adopt(struct comm *comm, int peer, int line)
 {
     int whole = WIRE_SIGN_BYTES; // less than that is nothing to wake up for
@@ -33,8 +34,8 @@ static void adopt(struct comm *comm, int peer, int line)
 
 // ---- beginning ---------------------------------------------------------------------------------
 
-// Lets others in until the node has said whether it has a line: one that node 0 alone believes in
-// would end with the node's giving up, and look like its death.
+// Lets nodes in until this one has said whether it has a line. If node 0 kept a line that the node
+// has given up, the line's end would look like the node's death.
 static enum stn_status await_word(struct comm *comm, struct comm_host *host, int peer,
                                   bool *has_line)
 {

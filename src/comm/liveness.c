@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signs of life: every node tells node 0 what it does, and node 0 everyone, a few times within the
-// time-out. Node 0 notices who is silent, the others whether node 0 is; the end of a process on the
-// own machine (process.c), and by its lifeline that of any to node 0 and of node 0 to any, is
-// noticed at once. Who notices tells the lowest living node, which writes the line and tells
-// everyone. The communication thread speaks, so a node that computes for minutes lives.
+// Signs of life. A few times within the time-out every node tells node 0 what it does, and node 0
+// tells all others. So node 0 notices a node that is silent, and the others notice a silent node 0.
+// The end of a process is noticed at once: on its own machine by the kernel (process.c), elsewhere
+// by its lifeline to node 0. A node that notices a loss tells the lowest living node, which writes
+// the line and tells all. The communication thread sends the signs, so a node may compute for
+// minutes.
 //
-// Silence counts only while we were awake ourselves: who was stopped accuses nobody on waking.
+// Silence counts only while this node was awake: one that was stopped itself blames no other when
+// it goes on.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,13 +15,13 @@
 #include "base/clock.h"
 #include "comm/node.h"
 
-static const int64_t look_ns = 10000000;           // between looks for signs of others
-static const int64_t news_ns = 100000000;          // between signs when there is much news
-static const int64_t interval_max_ns = 2000000000; // between signs when there is none
-static const int64_t left_grace_ns = 1000000000; // what a node sent before it left is here by then
-static const int64_t report_ns = 1000000000;     // for another node to report a loss
-static const int64_t tell_ns = 200000000;        // for others to notice it too, having reported it
-static const int64_t cut_ns = 500000000;         // from a broken connection to knowing who is gone
+static const int64_t look_ns = 10000000;           // between two looks for signs
+static const int64_t news_ns = 100000000;          // between two signs, with news
+static const int64_t interval_max_ns = 2000000000; // between two signs, without
+static const int64_t left_grace_ns = 1000000000;   // for what a node sent before it left
+static const int64_t report_ns = 1000000000;       // for another node to report a loss
+static const int64_t tell_ns = 200000000; // for others to notice it too, having reported it
+static const int64_t cut_ns = 500000000;  // for the cause of a broken connection to show
 enum { INTERVALS_IN_TIMEOUT = 6 };
 
 static int64_t interval_ns(const struct comm *comm)
@@ -35,7 +37,7 @@ static bool is_watched(const struct comm *comm, int peer)
 
 // ---- losing a node -----------------------------------------------------------------------------
 
-// The lowest living node, but for `lost`.
+// The lowest living node other than `lost`.
 static int reporter(struct comm *comm, int lost)
 {
     for (int i = 0; i < comm->rank; i++) {
@@ -71,7 +73,7 @@ static void report(struct comm *comm, int lost, enum comm_loss loss)
     (void)status; // every wait returns it
 }
 
-// Nobody waits for these to arrive, so `sign` must stay as it is from then on.
+// No code waits for these to arrive, so `sign` must stay as it is from then on.
 static void notify(struct comm *comm, int peer, const uint8_t sign[WIRE_SIGN_BYTES])
 {
     if (comm_lifeline_say(comm, peer, sign)) {
@@ -91,9 +93,9 @@ static void lost_now(struct comm *comm, int lost)
     atomic_store(&comm->lost, lost);
 }
 
-// If it is not ours to report, who is to do it learns of it, and has time to. mpirun ends everybody
-// at once when a second process ends, so nobody leaves before the line is written. Only the first
-// loss counts: others follow from it.
+// Notes a loss. If another node is the one to report it, that node is told, and gets time: mpirun
+// ends all processes at once when a second one ends, so no node leaves before the line is written.
+// Only the first loss counts; later ones follow from it.
 static void lose(struct comm *comm, int lost, enum comm_loss loss, bool reported)
 {
     if (reported && atomic_load(&comm->lost) < 0) {
@@ -162,7 +164,7 @@ static void take(struct comm *comm, int rank)
     peer->last = sign;
 }
 
-// Takes what has come from that node.
+// Takes all signs that have come from that node.
 static void look(struct comm *comm, int rank)
 {
     struct comm_transport *transport = comm->transport;
@@ -213,7 +215,7 @@ static void speak_to(struct comm *comm, int rank)
     }
 }
 
-// That this node leaves is said to everyone at once; the rest when it is due.
+// Tells all nodes at once that this one leaves; other signs go out when they are due.
 static void speak(struct comm *comm, int64_t now_ns)
 {
     int64_t since_ns = now_ns - comm->spoke_ns;
@@ -231,7 +233,7 @@ static void speak(struct comm *comm, int64_t now_ns)
     }
 }
 
-// A node that has said that it leaves is missed only by those that wait for it.
+// A node that has said that it leaves is lost only for nodes that wait for it.
 static void check_processes(struct comm *comm)
 {
     for (int i = 0; i < comm->size; i++) {
@@ -255,8 +257,8 @@ static void heed_words(struct comm *comm)
     }
 }
 
-// Whose end broke the connection is known soon after, or, between machines without lifelines,
-// never.
+// When a process's end broke the connection, its end is noticed soon after. Where it is not
+// (between machines without lifelines), this node reports the connection.
 static void check_connection(struct comm *comm, int64_t now_ns)
 {
     if (!atomic_load(&comm->transport->broken)) {
@@ -289,7 +291,7 @@ enum stn_status comm_liveness_tick(struct comm *comm)
     if (comm->listening && atomic_load(&comm->lost) < 0 && due) {
         comm->looked_ns = now_ns;
         comm->alarm = false;
-        comm_process_sleep(comm, 0); // before looking, so that we know the last words of the gone
+        comm_process_sleep(comm, 0); // before looking, so that last words are heard first
         heed_words(comm);
         for (int i = 0; i < comm->size; i++) {
             if (i != comm->rank) {
@@ -330,7 +332,7 @@ static bool everyone_leaves(const struct comm *comm)
     return true;
 }
 
-// Whether all signs that this node has sent are on their way, so that their buffers may go.
+// Whether all signs that this node has sent have left their buffers.
 static bool has_spoken(struct comm *comm)
 {
     const struct comm_transport_ops *ops = comm->transport->ops;
@@ -345,8 +347,9 @@ static bool has_spoken(struct comm *comm)
     return all;
 }
 
-// The transport may be used by a node that is opened after this one. A lifeline ends with this one
-// too: that it leaves is the last that is said over it, lest its end is taken for the process's.
+// Gives up all receives, since a node that is opened later may use the same transport. Lifelines
+// end with this node; over each it says last that it leaves, or the line's end would look like the
+// process's.
 static void stop_listening(struct comm *comm)
 {
     struct wire_sign sign;

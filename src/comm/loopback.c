@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between threads of one process, for tests. Strict like a rendezvous: a long message is
-// sent when it has been received; short ones are kept, like those of MPI. All nodes share one list
-// of what was posted and has not met its other half yet, in the order posted.
+// Messages between threads of one process, for tests. As with MPI, a long message counts as sent
+// only when it has been received, and short ones are kept. All nodes share one list of the sends
+// that have not met their receive yet, and of receives without their send, in the order in which
+// they were posted.
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -52,7 +53,7 @@ static void recycle(struct world *world, struct post *post)
     world->free = post;
 }
 
-// The oldest open post that `post` meets, taken off the list; NULL: none yet.
+// The oldest open post that is the other half of `post`, taken off the list; NULL: none yet.
 static struct post *meet(struct world *world, const struct post *post)
 {
     for (struct post **link = &world->first; *link; link = &(*link)->next) {
@@ -157,8 +158,8 @@ static bool is_gone(struct comm_transport *transport, int peer)
     return gone;
 }
 
-// Takes back what the node has posted and nobody has met: its buffers are no more. Short messages
-// that were sent stay.
+// Takes the node's open posts off the list, since its buffers are going. Short messages that were
+// sent stay.
 static void withdraw(struct world *world, int rank)
 {
     struct post **link = &world->first;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between nodes: structs here, bytes of wire/wire.h on the way. No memory is taken: bytes
-// are never more than the struct that they are decoded into.
+// Messages between nodes: callers have structs, and the bytes of wire/wire.h travel. No memory is
+// allocated.
 #include <string.h>
 
 #include "comm/node.h"
@@ -19,8 +19,9 @@ static enum stn_status decode(const struct comm *comm, int from, enum wire_messa
     return wire_decode(message, bytes, value) ? STN_OK : comm_fail_message(comm, from, message);
 }
 
-// `all` holds every node's bytes one after the other and becomes [size] structs. A struct ends
-// behind its own bytes and those of all before it, so the last is decoded first.
+// Decodes in place: `all` holds every node's bytes one after the other and becomes [size] structs.
+// A struct is at least as large as its bytes, so number i lies behind the bytes of all nodes before
+// i; decoding from the last on overwrites only what has been decoded.
 static enum stn_status spread(const struct comm *comm, enum wire_message message, void *all)
 {
     const struct wire_layout *layout = &wire_layouts[message];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages by MPI: the only file that calls it. MPI is used by one thread at a time: the node's
-// owner opens and closes it, the communication thread does all between.
+// Messages by MPI: the only file that calls it. One thread at a time does: the owner of the node to
+// open and close, the communication thread in between.
 //
 // MPI can be started and ended only once in a process, while nodes may be opened and closed again
 // and again. So it is entered at the first opening and left when the process exits; or never, where
@@ -38,7 +38,7 @@ static enum stn_status fail(const char *what, int code)
 enum { TAGS = 2048 };
 _Static_assert((int)COMM_TAG_LIFE < (int)TAGS, "an opening has tags enough");
 
-// The same on all nodes: they open and close together.
+// Our tag as MPI gets it. Nodes open and close together, so it is the same on all of them.
 static int tag_now(int tag)
 {
     return process.opened % process.openings * TAGS + tag;
@@ -73,8 +73,8 @@ static int call_test(void *context)
     return MPI_Test(&call->request, &call->done, MPI_STATUS_IGNORE);
 }
 
-// Not a mistake of ours: a connection's failure also comes as an error, while another is on its way
-// to end the process.
+// Whether an error of MPI means that a connection failed. Such a failure may come as an error code
+// while Open MPI is about to end the process for it.
 static bool is_failed_connection(int code)
 {
     int kind = MPI_SUCCESS;
@@ -84,7 +84,7 @@ static bool is_failed_connection(int code)
     return kind == MPI_ERR_INTERN || kind == MPI_ERR_OTHER || kind == MPI_ERR_UNKNOWN;
 }
 
-// Does nothing once the transport is broken; *request keeps what it was.
+// Makes an MPI call, unless the transport is broken; *request then stays as it is.
 static enum stn_status make(struct comm_transport *transport, int (*function)(void *),
                             struct call *call, void **request, const char *what)
 {
@@ -176,7 +176,8 @@ static void silence(void)
     }
 }
 
-// At exit. A process that ends in the middle of a training does not wait for the other nodes.
+// Finalises MPI at exit. A process that ends in the middle of a training does not wait for the
+// other nodes.
 static void leave(void)
 {
     if (!process.lost && process.open == 0) {
@@ -198,7 +199,7 @@ static enum stn_status start(int *provided)
     return STN_OK;
 }
 
-// What the process has already: started by the caller, by us, or not at all.
+// Initialises MPI unless the caller or an earlier opening has done so.
 static enum stn_status start_or_join(void)
 {
     int started = 0, ended = 0, provided = MPI_THREAD_SINGLE;
@@ -224,7 +225,7 @@ static enum stn_status start_or_join(void)
     return STN_OK;
 }
 
-// By how many tags there are.
+// How many openings have tags of their own, by the number of tags that MPI has.
 static int openings(void)
 {
     int *most = NULL, found = 0;

@@ -3,7 +3,7 @@
 //
 //     comm.c        opening and closing, jobs and the thread that runs them
 //     wait.c        transfers, and how a node sleeps until they are done
-//     process.c     which nodes are processes of this machine, and whether they have ended
+//     process.c     hello; which nodes are processes of this machine, and whether they have ended
 //     lifeline.c    connections beside MPI that end with a node; handshake.c makes them
 //     liveness.c    signs of life, and what follows when they stay away
 //     collective.c  broadcast and gather, as jobs
@@ -27,12 +27,12 @@ struct comm_peer {
     uint8_t incoming[WIRE_SIGN_BYTES], outgoing[WIRE_SIGN_BYTES];
     void *receive, *send; // requests for incoming and outgoing
     bool sending;
-    bool told_leaving; // it knows that we leave
+    bool told_leaving; // it has been told that this node leaves
     bool gone;         // its process has ended
     bool has_lifeline;
-    bool has_word; // which came over the lifeline, and is to be heeded
+    bool has_word; // `word` came over the lifeline and is to be heeded
     struct wire_sign word;
-    int64_t silent_ns; // since its last sign, while we were awake
+    int64_t silent_ns; // since its last sign, while this node was awake
     int64_t left_ns;   // when it said that it leaves; 0: it has not
 };
 
@@ -50,7 +50,7 @@ struct comm {
     int64_t step;
     const char *phase;
 
-    atomic_int lost;     // −1: nobody
+    atomic_int lost;     // rank of the lost node; −1: none
     atomic_bool leaving; // this node will not go on
     atomic_bool news;    // step or phase has changed since the last sign
     atomic_llong sent_bytes[COMM_KINDS];
@@ -74,41 +74,41 @@ struct comm {
 
 // wait.c
 void comm_wait_moved(struct comm *comm);
-// Sleeps until the next look at open transfers, and does what is due meanwhile: ERR_NODE_LOST once
-// somebody is lost.
+// Sleeps until the next look at open transfers, and does what is due meanwhile. ERR_NODE_LOST once
+// a node is lost.
 STN_MUST_CHECK enum stn_status comm_wait_pause(struct comm *comm);
 
 // process.c: nodes say hello. A node of another protocol is refused; then each learns which nodes
-// are processes of its machine, and lifelines are tied. Every node does it.
+// are processes of its machine, and lifelines are tied. Every node calls it.
 STN_MUST_CHECK enum stn_status comm_process_start(struct comm *comm);
 void comm_process_stop(struct comm *comm);
-// Sleeps; the end of a process, or a word over a lifeline, ends the sleep, and raises the alarm.
+// Sleeps. The end of a process or a sign over a lifeline ends the sleep and sets `alarm`.
 void comm_process_sleep(struct comm *comm, int64_t pause_ns);
-// As of the last sleep.
+// Whether that node's process had ended at the last sleep.
 bool comm_process_is_gone(struct comm *comm, int rank);
 
-// lifeline.c: every node does it. `same_machine`: as node 0; `local`: all nodes are, where they see
-// each other.
+// lifeline.c: ties lifelines; every node calls it. `same_machine`: this node runs on node 0's
+// machine. `local`: all nodes do, and see each other's processes.
 STN_MUST_CHECK enum stn_status comm_lifeline_start(struct comm *comm, bool same_machine,
                                                    bool local);
-// False: there is no lifeline to that node.
+// Sends a sign over the lifeline to that node. False: there is none.
 bool comm_lifeline_say(struct comm *comm, int peer, const uint8_t sign[WIRE_SIGN_BYTES]);
-// Takes the word that has come. False: the lifeline has ended.
+// Takes a sign that has come over that lifeline, into peer->word. False: the lifeline has ended.
 bool comm_lifeline_hear(struct comm *comm, int peer);
 
 // liveness.c, on the communication thread.
 // False: these bytes are no sign of a node of this cluster.
 bool comm_sign_read(const struct comm *comm, const uint8_t bytes[WIRE_SIGN_BYTES],
                     struct wire_sign *out);
-// Begins to listen to the others. Every node does it.
+// Begins to listen to the other nodes; every node calls it.
 STN_MUST_CHECK enum stn_status comm_liveness_start(struct comm *comm);
-// Sends and takes signs of life where due; ERR_NODE_LOST once somebody is lost.
+// Sends and takes the signs of life that are due. ERR_NODE_LOST once a node is lost.
 STN_MUST_CHECK enum stn_status comm_liveness_tick(struct comm *comm);
 // Moves open transfers on while no job does.
 void comm_liveness_progress(struct comm *comm);
 // A wait for `peer` that began at since_ns goes on: ERR_NODE_LOST if that node has left.
 STN_MUST_CHECK enum stn_status comm_liveness_expect(struct comm *comm, int peer, int64_t since_ns);
-// Tells everyone that this node leaves, and waits until all do.
+// Tells all nodes that this one leaves, and waits until they have said the same.
 STN_MUST_CHECK enum stn_status comm_liveness_leave(struct comm *comm);
 
 // Node 0's hello and that of another node: refused, with both protocol numbers, if one cannot read

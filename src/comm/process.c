@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nodes say of themselves before anything else: the protocol that they speak, and which
-// process of which machine they are. And whether processes of this machine have ended: the kernel
-// knows at once. Where it cannot tell (other machines, other containers, old kernels) lifelines do,
-// or silence has to.
+// Before anything else nodes say hello: which protocol they speak, and which process of which
+// machine they are. After that the kernel tells when a process of this machine ends. Where it
+// cannot (other machines, other containers, old kernels) lifelines tell, or else silence.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +77,7 @@ static bool is_neighbour(const struct wire_hello *self, const struct wire_hello 
            self->pid != other->pid;
 }
 
-// A transport that can tell who is gone needs no lifelines.
+// A transport that can tell which node is gone needs no lifelines.
 static enum stn_status tie_lifelines(struct comm *comm, const struct wire_hello *all)
 {
     bool local = true;

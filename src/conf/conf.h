@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that people write, in YAML: a document whose values know their lines, and mappings read by
-// a table of their keys. Whatever is wrong is refused with one line, "FILE:LINE: what was
-// expected".
+// Files that people write, in YAML. A file becomes a document whose values know their lines; a
+// table says which keys a mapping may have. A mistake is refused with one line, "FILE:LINE: what
+// was expected".
 //
 //     conf_load | conf_parse → conf_root → { conf_read_map | conf_at } … → conf_fini
 //
@@ -26,24 +26,24 @@ struct conf {
     struct conf_document *document;
 };
 
-// Exactly one document. On failure nothing is kept.
+// The text must be exactly one document. On failure nothing is kept.
 STN_MUST_CHECK enum stn_status conf_parse(const char *text, size_t bytes, const char *label,
                                           struct conf *out);
-// `what` is it, in messages: "cluster file". `path` is kept as the label.
+// `what` names the kind of file in messages: "cluster file". `path` is kept as the label.
 STN_MUST_CHECK enum stn_status conf_load(const char *path, const char *what, struct conf *out);
 // The text of such a file alone, to be freed.
 STN_MUST_CHECK enum stn_status conf_load_text(const char *path, const char *what, char **text,
                                               size_t *bytes);
 void conf_fini(struct conf *conf);
 
-// One line that begins with "LABEL:LINE: ".
+// Logs one line that begins with "LABEL:LINE: ".
 enum stn_status conf_fail(const struct conf *conf, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-// Sets the line to that of `value`, for what fails from now on.
+// Sets the line of later messages to that of `value`.
 void conf_go(struct conf *conf, const struct conf_value *value);
 
 const struct conf_value *conf_root(const struct conf *conf); // NULL: empty
-int conf_count(const struct conf_value *value);              // of a list; −1: it is none
+int conf_count(const struct conf_value *value);              // items; −1: it is no list
 const struct conf_value *conf_at(const struct conf *conf, const struct conf_value *list, int i);
 
 enum conf_kind {
@@ -52,7 +52,7 @@ enum conf_kind {
     CONF_REAL,  // double, within min … max
     CONF_BYTES, // size_t, > 0: 512M, 4G
     CONF_FLAG,  // bool: true, false
-    CONF_VALUE, // const struct conf_value *: whatever it is, for the caller to read
+    CONF_VALUE, // const struct conf_value *: of any kind, for the caller to read
 };
 
 struct conf_key {
@@ -65,26 +65,27 @@ struct conf_key {
 
 enum { CONF_KEYS_MAX = 32 };
 
-// Reads every pair of `map` into `target`; what is not there stays as it is. `keys` ends with a row
-// without name. `expected` says what it is if it is no mapping; `twice` follows "given twice".
+// Reads every pair of `map` into `target`; fields whose key is not there stay as they are. `keys`
+// ends with a row without name. If `map` is no mapping, the message asks for `expected`; `twice`
+// follows "given twice" in that of a key given twice.
 STN_MUST_CHECK enum stn_status conf_read_map(struct conf *conf, const struct conf_value *map,
                                              const struct conf_key keys[], const char *expected,
                                              const char *twice, void *target);
-// The one scalar, as a row says that has no offset.
+// Reads one scalar into *field, as the row says; its offset is not used.
 STN_MUST_CHECK enum stn_status conf_read_value(struct conf *conf, const struct conf_value *value,
                                                const struct conf_key *key, void *field);
 
 // ---- writing -----------------------------------------------------------------------------------
 
-// A file of lists of mappings. NULL when memory is out; what fails later is said at the end.
+// Writes a file of lists of mappings. NULL when memory is out; later failures are told at the end.
 struct conf_writer;
 struct conf_writer *conf_writer_create(void);
 void conf_writer_list(struct conf_writer *writer, const char *key); // the next of the file
 void conf_writer_item(struct conf_writer *writer);                  // the next of the list
-// One line of the item; quoted where YAML needs it.
+// Adds a pair to the item; its value is quoted where YAML needs it.
 void conf_writer_pair(struct conf_writer *writer, const char *key, const char *value);
-// The text, to be freed. The writer is no more, whatever happens; NULL is a failed one. `what` is
-// it, in messages: "cluster".
+// Gives the text, to be freed, and destroys the writer, also when it fails. A writer of NULL has
+// failed. `what` names the file in messages: "cluster".
 STN_MUST_CHECK enum stn_status conf_writer_finish(struct conf_writer *writer, const char *what,
                                                   char **out);
 

@@ -37,7 +37,7 @@ static enum stn_status fail_syntax(struct conf *conf, const yaml_parser_t *parse
     if (parser->error == YAML_MEMORY_ERROR) {
         return fail_memory(conf);
     }
-    // What is wrong in the bytes themselves has no mark yet: the reader is ahead of the scanner.
+    // A mistake in the bytes themselves has no mark yet, since the reader is ahead of the scanner.
     bool bytes = parser->error == YAML_READER_ERROR;
     conf->line = (int)(bytes ? parser->mark.line : parser->problem_mark.line) + 1;
     return conf_fail(conf, "%s", parser->problem ? parser->problem : "not YAML");

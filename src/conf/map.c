@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mappings and scalars, by the rows that describe them.
+// Reads mappings and scalars by the rows that describe them.
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A document is built, and libyaml writes it with the quoting that it needs.
+// Builds a document, which libyaml writes with the quoting that it needs.
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +79,7 @@ void conf_writer_pair(struct conf_writer *writer, const char *key, const char *v
 
 // ---- writing -----------------------------------------------------------------------------------
 
-// For libyaml: 1 is success.
+// libyaml's callback; 1 is success.
 static int append(void *context, unsigned char *buffer, size_t size)
 {
     struct text *text = context;
@@ -99,7 +99,7 @@ static int append(void *context, unsigned char *buffer, size_t size)
     return 1;
 }
 
-// The document is no more afterwards, whatever happens.
+// Deletes the document, also when it fails.
 static bool emit(yaml_document_t *document, struct text *text)
 {
     yaml_emitter_t emitter;

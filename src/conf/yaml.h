@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the public types of conf.h are: libyaml's. For the files of this folder.
+// The opaque types of conf.h are libyaml's. For the files of this folder.
 #ifndef CONF_YAML_H
 #define CONF_YAML_H
 

@@ -9,23 +9,25 @@
 #include "hypertune/cause.h"
 #include "hypertune/policy.h"
 
-// Steps in which guessed speeds are measured; their median counts, as the first is slow.
+// Where speeds had only been guessed, so many first steps measure them. Their median counts, since
+// the first step is slow.
 enum { FIRST_LOOK_STEPS = 3 };
 
 struct crew_adapt {
     struct base_arena arena;
-    struct crew_adapt_config config; // without what was copied
+    struct crew_adapt_config config; // but for profile and first, which were copied
     int nodes, micro_batch;
-    struct plan_node *known;          // [nodes] undisturbed, as lines
+    struct plan_node *known;          // [nodes] what each node can do undisturbed, as a line
     int micro_batches;                // of a whole step
-    int *split, *next;                // of the step done, and of the one to come
+    int *split, *next;                // of the step that is done, and of the one to come
     struct hypertune_report *reports; // of the step done
     double *looks[FIRST_LOOK_STEPS];  // seconds of a micro-batch; 0: not seen
     int look_count;
     const struct hypertune_policy_ways *policy; // NULL: nothing is moved
     void *state;                                // the policy's
-    struct hypertune_decide *onlooker;          // watches where the policy does not; else NULL
-    const struct hypertune_decide *watch;       // the policy's, or it; NULL: speeds are looked at
+    struct hypertune_decide *onlooker; // watches in place of a policy that does not; else NULL
+    const struct hypertune_decide
+        *watch; // the policy's or the onlooker; NULL: speeds are being measured
     struct hypertune_causes *causes;
     struct hypertune_incident *events;
     int event_count;
@@ -63,7 +65,7 @@ static struct hypertune_paper_options paper_options(const struct stn_adapt_optio
     return out;
 }
 
-// Watches the nodes and never wants to move anything.
+// Makes the onlooker: it watches the nodes, and never moves work.
 static enum stn_status onlooker_create(struct crew_adapt *a, const struct plan_cluster *cluster)
 {
     struct hypertune_decide_config config = {.cluster = cluster,
@@ -91,7 +93,7 @@ static enum stn_status policy_open(struct crew_adapt *a, const struct plan_clust
     return status;
 }
 
-// From here on the nodes' speeds are known.
+// Called once the nodes' speeds are known.
 static enum stn_status start_watching(struct crew_adapt *a)
 {
     const struct plan_cluster cluster = {
@@ -125,7 +127,8 @@ static void take_profile(struct crew_adapt *a, const struct crew_adapt_config *c
 {
     for (int i = 0; i < a->nodes; i++) {
         const struct plan_node *node = &config->profile->nodes[i];
-        double update_s = config->profile->about[i].update_s; // not part of what nodes report
+        double update_s =
+            config->profile->about[i].update_s; // not part of the times that nodes report
         const struct plan_line *line = &node->curve.line;
         a->known[i] = (struct plan_node){
             .curve.line = {fmax(0.0, line->fixed_s - update_s), line->each_s},
@@ -137,7 +140,7 @@ static void take_profile(struct crew_adapt *a, const struct crew_adapt_config *c
     }
 }
 
-// NULL where the user's own split stays, or where the policy leaves alone what it began with.
+// NULL if the split stays: it is the user's own, or the policy never changes it.
 static const struct hypertune_policy_ways *policy_that_moves(const struct crew_adapt_config *config)
 {
     const struct hypertune_policy *policy = hypertune_policy_of(config->policy);
@@ -192,14 +195,15 @@ static double median_of_three(double a, double b, double c)
     return fmax(fmin(a, b), fmin(fmax(a, b), c));
 }
 
-// Seconds of a micro-batch; 0 where the node has not always had work.
+// Seconds of a micro-batch in the first steps; 0 if the node had no work in one of them.
 static double look_median(const struct crew_adapt *a, int i)
 {
     double x = a->looks[0][i], y = a->looks[1][i], z = a->looks[2][i];
     return fmin(x, fmin(y, z)) > 0.0 ? median_of_three(x, y, z) : 0.0;
 }
 
-// Guesses have the right proportions: nodes that had no work follow the others.
+// Replaces guessed speeds by measured ones. The proportions of the guesses are right, so nodes that
+// had no work are scaled as the others.
 static void settle_speeds(struct crew_adapt *a)
 {
     double ratios = 0.0;
@@ -269,7 +273,8 @@ static void move_to(struct crew_adapt *a, const int split[], struct crew_verdict
     memcpy(a->next, split, bytes);
 }
 
-// Whole micro-batches: the global batch changes with the split.
+// The policy hypertune: the split's sum may change, and the global batch with it, from the next
+// epoch on.
 static void move_to_next_epoch(struct crew_adapt *a, const struct crew_adapt_moment *moment,
                                const struct hypertune_move *move, struct crew_verdict *verdict)
 {
@@ -284,7 +289,7 @@ static void move_to_next_epoch(struct crew_adapt *a, const struct crew_adapt_mom
                                         .lost_samples = moment->left};
 }
 
-// A probe is no change of plan: it lasts a step.
+// Notes the policy's new split as a change, unless it is a probe, which lasts for one step.
 static void move_by_policy(struct crew_adapt *a, const struct crew_adapt_moment *moment,
                            const struct hypertune_move *move, struct crew_verdict *verdict)
 {
@@ -300,7 +305,7 @@ static void move_by_policy(struct crew_adapt *a, const struct crew_adapt_moment 
     }
 }
 
-// The slowest node with the split that was in force, as things are now.
+// How long the slowest node takes with the split in force, at the speeds of now.
 static double slowest_s(const struct crew_adapt *a)
 {
     double most = 0.0;
@@ -311,7 +316,8 @@ static double slowest_s(const struct crew_adapt *a)
     return most;
 }
 
-// The step's split of the causes: what the onlooker planned is not what happens.
+// The decision as hypertune/cause.h is to see it: with the split that is in force, not with the one
+// that the onlooker would have planned.
 static struct hypertune_decision
 decide(struct crew_adapt *a, const struct crew_adapt_moment *moment, struct crew_verdict *verdict)
 {

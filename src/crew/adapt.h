@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Node 0's judgement after every step: what the nodes told goes to the policy (hypertune/decide.h
-// or hypertune/paper.h) and to hypertune/cause.h; what they decide goes into the verdict that all
-// nodes get, and to the observer. Policies that do not move work, and a split that the user gave,
-// are watched all the same: a slow node is named, and that is all. Nothing is allocated in a step,
-// but once where the nodes' speeds had only been guessed.
+// What node 0 makes of the nodes' reports after every step. They go to the policy
+// (hypertune/decide.h or hypertune/paper.h) and to hypertune/cause.h; the decision goes into the
+// verdict that all nodes get, and to the observer. With a policy that does not move work, or a
+// split that the user gave, nodes are watched all the same, and a slow one is named. A step
+// allocates nothing, but for the one after which guessed speeds are replaced.
 #ifndef CREW_ADAPT_H
 #define CREW_ADAPT_H
 
@@ -20,7 +20,7 @@ struct crew_adapt_config {
     double lr; // with the first batch
 };
 
-// A step that is done.
+// Where the training is after a step.
 struct crew_adapt_moment {
     int64_t step;        // of the run, from 1
     int64_t done, steps; // of the epoch, this one included
@@ -42,9 +42,9 @@ STN_MUST_CHECK enum stn_status crew_adapt_step(struct crew_adapt *adapt,
 
 // What each node did in the last step: [nodes].
 const struct stn_train_node_step *crew_adapt_nodes(const struct crew_adapt *adapt);
-// What changed with it, to observer->change.
+// Tells observer->change what changed with that step.
 void crew_adapt_tell(const struct crew_adapt *adapt, const struct stn_train_observer *observer);
-// At the end of the run: who is slow still.
+// At the end of the run: which nodes are still slow.
 void crew_adapt_tell_end(const struct crew_adapt *adapt, const struct stn_train_observer *observer);
 
 #endif

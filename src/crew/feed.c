@@ -88,14 +88,15 @@ const int *crew_feed_split_at(const struct crew_feed *feed, int64_t step)
     return feed->splits + (size_t)(step % feed->split_count) * (size_t)feed->nodes;
 }
 
-// Counted over the epochs, from the position alone: a resumed run goes on in turn.
+// The number of the step over all epochs. It follows from the position alone, so a resumed run goes
+// on with the right one of several splits.
 static int64_t step_number(const struct crew_feed *feed, const struct crew_feed_step *step)
 {
     int64_t in_epoch = (feed->samples + feed->batch - 1) / feed->batch;
     return step->epoch * in_epoch + step->begin / feed->batch;
 }
 
-// An epoch's end is the next one's beginning.
+// Whether work is left at or after this place. The end of an epoch is the beginning of the next.
 static bool has_next(const struct crew_feed *feed, const struct crew_feed_place *place)
 {
     const struct crew_feed_step *step = &place->step;
@@ -126,7 +127,8 @@ static void move_on(struct crew_feed *feed, struct crew_feed_place *place)
 
 // ---- asking ahead ------------------------------------------------------------------------------
 
-// What is beyond a node's own was another's before a trade.
+// The part of the place's micro-batch. Beyond the node's own number they are other nodes', which a
+// trade has given to it.
 static struct plan_share part_at(const struct crew_feed *feed, const struct crew_feed_place *place)
 {
     const struct plan_share *share = &place->step.share;
@@ -151,8 +153,8 @@ static struct data_request request_for(const struct crew_feed *feed,
     return request;
 }
 
-// A node that is given nothing to do must not look for work through all the epochs to come: `depth`
-// steps ahead are enough for everybody.
+// Asks the loader for micro-batches ahead. It looks `depth` steps ahead and no further: a node
+// without work would otherwise look through all epochs to come.
 static void top_up(struct crew_feed *feed)
 {
     struct crew_feed_place *asked = &feed->asked;

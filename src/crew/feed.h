@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// This node's micro-batches of a training or an evaluation in order, always asked for ahead of
-// need: the queue of the loader is topped up across steps and across epochs.
+// This node's micro-batches of a training or an evaluation, in order. They are asked for ahead of
+// need: the loader's queue is filled across steps and across epochs.
 //
 // A step is `batch` positions of an epoch (the last step of an epoch: what is left). Which of them
 // are this node's, and how they are cut into micro-batches, follows from the position and the split
-// alone (plan/share.h), so a resumed run cuts the same way, and every node knows everybody's part
-// without a message.
+// alone (plan/share.h), so a resumed run cuts the same way, and every node knows the
+// parts of all without a message.
 //
 //     open → seek → { begin_step → { next → release } × micro_batches } × steps → close
 //
@@ -22,8 +22,8 @@ struct crew_feed_config {
     struct data_loader_config loader; // its depth is chosen here
     int batch;                        // B
     int held;                         // micro-batches taken before one is released; 0 is 1
-    // The cluster. 0 nodes: this one alone, with all samples of its sources; what follows is not
-    // looked at.
+    // The cluster. 0 nodes: this one alone, with all samples of its sources; the fields below are
+    // then not read.
     int nodes, rank;
     const int64_t *counts; // [1 + nodes] samples in an epoch: public, then each node's private ones
     // [split_count][nodes] micro-batches of a full step; each sums up to ⌈B/g⌉. They take turns:
@@ -69,13 +69,13 @@ void crew_feed_close(struct crew_feed *feed);
 
 // Forgets what was asked for and begins at `position` of `epoch`; ends with epoch `epochs` − 1.
 void crew_feed_seek(struct crew_feed *feed, int epoch, int64_t position, int epochs);
-// One split for all steps from the next on that has not begun: forgets what was asked for under the
-// old one. The sum must stay. Nothing happens when it is the old one.
+// Sets one split, of the same sum, for all steps that have not begun, and forgets what was asked
+// for under the old one. Does nothing if the split is the old one.
 void crew_feed_set_split(struct crew_feed *feed, const int split[]);
 // Another batch, with a split to match, from the beginning of `epoch` on.
 void crew_feed_rebatch(struct crew_feed *feed, const int split[], int batch, int epoch);
 
-// All steps up to the end have begun.
+// Whether all steps up to the end have begun.
 bool crew_feed_is_over(const struct crew_feed *feed);
 // Begins the next step, of which there must be one; the micro-batches of the step before have been
 // taken. This node may have none in it: share.micro_batches is 0.
@@ -84,15 +84,15 @@ struct crew_feed_step crew_feed_begin_step(struct crew_feed *feed);
 STN_MUST_CHECK enum stn_status crew_feed_next(struct crew_feed *feed, struct data_batch **out);
 void crew_feed_release(struct crew_feed *feed, struct data_batch *batch);
 // All nodes have agreed that node i computes after[i] micro-batches of the step begun, at least
-// what it has taken. Borrowed until the next step. Who holds private samples of the step must not
-// have given any.
+// those that it has taken. Borrowed until the next step. A node with private samples in the step
+// must not have given any away.
 void crew_feed_trade(struct crew_feed *feed, const int after[]);
 // Of the step begun: whether node i may give micro-batches to others.
 bool crew_feed_may_give(const struct crew_feed *feed, int node);
 
 // The split in force in step `step` of the run, counted from 0: [nodes].
 const int *crew_feed_split_at(const struct crew_feed *feed, int64_t step);
-// Where the step that `position` lies in ends.
+// The position at which the step ends that `position` is in.
 int64_t crew_feed_step_end(int64_t position, int batch, int64_t samples);
 
 #endif

@@ -15,7 +15,7 @@ struct crew_hooks {
     void *context;
     // Before step `step` (from 1) is computed. A failure is one of this node's in that step.
     enum stn_status (*step)(void *context, int node, int64_t step);
-    // A micro-batch, or several abreast, were computed.
+    // A micro-batch, or several abreast, have been computed.
     void (*computed)(void *context);
     // In place of the clocks: what the node has measured, before it is told to node 0; and the time
     // that it has needed in a step until it is compared with the others.

@@ -28,7 +28,8 @@ static uint64_t network_of(const struct nn_net *net)
     return hash;
 }
 
-// Where the data lie may differ from node to node; what they hold is compared by itself.
+// Where the data lie may differ from node to node, so that is left out; classes and the number of
+// samples are compared by themselves.
 static enum stn_status settings_of(const struct checkpoint_meta *meta, uint64_t *out)
 {
     struct base_arena arena = {0};
@@ -42,7 +43,8 @@ static enum stn_status settings_of(const struct checkpoint_meta *meta, uint64_t 
     }
     *out = base_key(
         hash,
-        crew_trade_wanted(&meta->config)); // no part of what is learned, but nobody trades alone
+        crew_trade_wanted(
+            &meta->config)); // no part of what is learned, but all nodes must trade or none
     base_arena_fini(&arena);
     return pairs ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory to compare settings");
 }

@@ -6,7 +6,7 @@
 #include "checkpoint/checkpoint.h"
 #include "crew/nodes.h"
 
-// Of a training about to begin; fails only for want of memory.
+// The identity of a training that is about to begin. Fails only for want of memory.
 STN_MUST_CHECK enum stn_status crew_identity_of(const struct checkpoint_meta *meta,
                                                 const struct nn_net *net, int64_t public_samples,
                                                 struct wire_identity *out);

@@ -30,14 +30,14 @@ static size_t answer_bytes(const struct crew *nodes)
 
 // ---- agreeing ----------------------------------------------------------------------------------
 
-// One prints, the others drop; from then on lines wait again.
+// Prints the error lines that wait here, or drops them; later lines wait again.
 static void settle_lines(struct crew *nodes, bool print)
 {
     base_log_release(print, is_root(nodes) ? NULL : comm_name(nodes->comm, nodes->rank));
     base_log_hold();
 }
 
-// The status of the lowest failing node, whose line goes out. `all` is [size].
+// The status of the lowest node that failed, and its line is printed. `all` is [size].
 static enum stn_status first_failure(struct crew *nodes, const struct wire_status *all)
 {
     for (int i = 0; i < nodes->size; i++) {
@@ -116,7 +116,7 @@ static enum stn_status set_privates(struct cluster *cluster, const char *list)
     return status;
 }
 
-// What node 0 makes of its settings and the host names.
+// On node 0: the cluster of its settings, or one made of the host names.
 static enum stn_status settle_cluster(struct crew *nodes, const struct stn_train_config *config)
 {
     enum stn_status status;
@@ -133,7 +133,7 @@ static enum stn_status settle_cluster(struct crew *nodes, const struct stn_train
     return status ? status : set_privates(&nodes->cluster, config->private_dirs);
 }
 
-// How many bytes follow, as node 0 says.
+// Node 0 tells the others how many bytes will follow.
 static enum stn_status spread_length(struct crew *nodes, uint64_t *bytes)
 {
     struct wire_length length = {.bytes = *bytes};
@@ -142,7 +142,7 @@ static enum stn_status spread_length(struct crew *nodes, uint64_t *bytes)
     return status;
 }
 
-// Node 0's cluster becomes everybody's.
+// All nodes get node 0's cluster.
 static enum stn_status spread_cluster(struct crew *nodes, enum stn_status settled)
 {
     char *text = NULL;
@@ -226,7 +226,7 @@ static enum stn_status read_all(int fd, void *data, size_t bytes, const char *pa
     return STN_OK;
 }
 
-// Node 0: the file's contents, to be freed.
+// On node 0: the file's contents, to be freed.
 static enum stn_status load_file(const char *path, void **data, uint64_t *bytes)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -247,7 +247,7 @@ static enum stn_status load_file(const char *path, void **data, uint64_t *bytes)
     return status;
 }
 
-// The others: a file without a name, filled.
+// On the others: a file without a name that holds the contents.
 static enum stn_status keep_copy(struct crew *nodes, const void *data, uint64_t bytes, char **local)
 {
     int fd = memfd_create("stannis", MFD_CLOEXEC);
@@ -347,7 +347,7 @@ enum stn_status crew_compare(struct crew *nodes, const struct wire_identity *own
         all ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", nodes->size);
     status = crew_agree(nodes, status);
     if (!status) {
-        assert(all); // everybody has its own
+        assert(all); // all nodes have agreed that they have theirs
         status = comm_gather_message(nodes->comm, 0, WIRE_IDENTITY, own, all);
     }
     for (int i = 1; i < nodes->size && is_root(nodes) && !status; i++) {
@@ -418,7 +418,7 @@ static struct wire_verdict verdict_out(const struct crew_verdict *verdict)
     };
 }
 
-// All but the split.
+// Fills in all but the split.
 static void verdict_in(const struct wire_verdict *heard, struct crew_verdict *out)
 {
     out->status = (enum stn_status)heard->status;
@@ -451,7 +451,7 @@ static void add_up(const struct crew_node_report *reports, int count, struct cre
     }
 }
 
-// On node 0. `heard`: whether all reports could be read; that they could not is a failure of all.
+// On node 0. `heard` is not OK if a report could not be read, which fails the step for all nodes.
 static void judge(struct crew *nodes, enum stn_status heard, crew_decide *decide, void *context)
 {
     struct crew_verdict *verdict = nodes->verdict;
@@ -475,7 +475,7 @@ static enum stn_status gather_reports(struct crew *nodes, const struct crew_node
     return status;
 }
 
-// Node 0's verdict becomes everybody's: one message, the split behind it.
+// All nodes get node 0's verdict: one message, with the split behind it.
 static enum stn_status spread_verdict(struct crew *nodes)
 {
     struct crew_verdict *verdict = nodes->verdict;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Nodes of one kind may differ by what measuring does.
+// Nodes count as of one kind if their speeds differ by less than this: measuring is no more exact.
 static const double alike = 0.15;
 
 enum stn_status crew_profile_create(const struct cluster *cluster, int micro_batch,
@@ -88,7 +88,7 @@ enum stn_status crew_profile_gather(struct crew *nodes, const struct crew_node_p
         heard ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", nodes->size);
     status = crew_agree(nodes, status);
     if (!status) {
-        assert(heard); // all have theirs
+        assert(heard); // all nodes have agreed that they have theirs
         status = comm_all_gather_message(nodes->comm, WIRE_PROFILE, &said, heard);
     }
     for (int i = 0; i < nodes->size && !status; i++) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of the nodes before the first step: each node's t(m) = a + c·m, floors and caps,
-// and what the reduction costs. Guessed from CPUs, measured (tune/tune.h), or read from a plan
-// file. The same on every node. The first split and every later one are planned from it.
+// The profile: what is known of the nodes before the first step. It has each node's line
+// t(m) = fixed + each · m, its floor and cap, and what the reduction costs. Lines are guessed from
+// CPUs, measured (tune/tune.h), or read from a plan file. The profile is the same on every node;
+// the first split and every later one are planned from it.
 #ifndef CREW_PROFILE_H
 #define CREW_PROFILE_H
 
@@ -15,13 +16,13 @@
 // One node: what it says of itself, and what was measured of it.
 struct crew_node_profile {
     int32_t threads;
-    double cpus;      // what it may use: a quota, else its threads
-    uint64_t machine; // the same number: the same machine,
-    double machine_cpus;
+    double cpus;                          // what it may use: a quota, else its threads
+    uint64_t machine;                     // nodes with the same number are on the same machine,
+    double machine_cpus;                  // which has so many
     uint64_t memory_needed, memory_limit; // bytes; limit 0: not known
-    // From here on 0 until measured.
+    // The rest is 0 until it has been measured.
     struct plan_line line; // of a whole step, weight update included
-    double update_s;       // the latter alone
+    double update_s;       // of the weight update alone
     double fixed_error_s, each_error_s, noise;
     int32_t samples, outliers;
     char doubt[WIRE_DOUBT_BYTES]; // why the line may be wrong; "": it is sure
@@ -31,12 +32,12 @@ struct crew_profile {
     struct plan_cluster cluster;     // its nodes are `nodes`
     struct plan_node *nodes;         // [cluster.count]; names are borrowed from the cluster
     struct crew_node_profile *about; // [cluster.count]
-    bool measured;                   // else only proportions are right, not seconds
+    bool measured;                   // false: proportions of the lines are right, seconds are not
     bool in_turn;                    // nodes of one machine were measured one by one
     double seconds;                  // what measuring took
 };
 
-// Names and memory only.
+// Has the nodes' names, and nothing else yet.
 STN_MUST_CHECK enum stn_status crew_profile_create(const struct cluster *cluster, int micro_batch,
                                                    struct crew_profile *out);
 // A zeroed one may be finished too.
@@ -52,12 +53,12 @@ void crew_profile_guess(struct crew_profile *profile);
 // Lines from `about`'s measurements. Nodes alike in CPUs and nearly in speed are of one kind.
 void crew_profile_use_measured(struct crew_profile *profile);
 
-// Caps for steps of `most` micro-batches, from max_batch: refused where that is less than a
+// Sets caps from max_batch; `most` micro-batches without. Refused where max_batch is less than a
 // micro-batch.
 STN_MUST_CHECK enum stn_status crew_profile_cap(struct crew_profile *profile,
                                                 const struct cluster *cluster, int most);
-// Floors for epochs of `steps`: what private samples need. `counts` is [1 + nodes]: public, then
-// each node's private ones.
+// Sets the floors that private samples need in epochs of `steps`. `counts` is [1 + nodes]: public
+// samples, then each node's private ones.
 void crew_profile_floor(struct crew_profile *profile, const int64_t *counts, int64_t steps);
 
 #endif

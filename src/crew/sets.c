@@ -10,8 +10,8 @@ static enum stn_status fail_memory(void)
 
 // ---- counts ------------------------------------------------------------------------------------
 
-// All a node tells about its private set: samples of each class in each subset. `all` is
-// [nodes][subsets][classes].
+// Nodes tell each other how many samples of each class their private sets have in each subset, and
+// nothing else. `all` is [nodes][subsets][classes].
 static enum stn_status gather_counts(struct crew *nodes, const struct crew_sets *sets,
                                      int64_t **all)
 {
@@ -45,7 +45,7 @@ static void add_up(const struct crew *nodes, struct crew_sets *sets, const int64
     }
 }
 
-// The largest private set sets the length; the others come again until they are as long.
+// The largest private set sets the length; samples of smaller ones are repeated up to it.
 static void repeat_private(const struct crew *nodes, int64_t *counts)
 {
     int64_t most = 0;

@@ -14,7 +14,7 @@ struct crew_sets {
     // [1 + nodes] samples of an epoch: public, then each node's private ones, repeated ones counted
     // as often as they come.
     int64_t *counts[STN_SUBSET_COUNT];
-    int64_t private_samples; // in the training sets of all nodes, each once
+    int64_t private_samples; // of all nodes, for training, each counted once
 };
 
 // `options` names the public set. `out` is to be closed whatever happens.
@@ -22,7 +22,7 @@ STN_MUST_CHECK enum stn_status crew_sets_open(struct crew *nodes,
                                               const struct stn_dataset_options *options,
                                               enum stn_fill fill, struct crew_sets *out);
 void crew_sets_close(struct crew_sets *sets);
-// Samples of an epoch, of all nodes and repetitions.
+// Samples of an epoch: public and private ones of all nodes, repetitions included.
 int64_t crew_sets_total(const struct crew_sets *sets, const struct crew *nodes,
                         enum stn_subset subset);
 

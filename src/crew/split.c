@@ -30,7 +30,7 @@ static int sum_of(const int *split, int nodes)
     return sum;
 }
 
-// One split from `text` on; *rest is behind it. False: that is not one.
+// Reads one split from the beginning of `text`; *rest is what follows. False: there is none.
 static bool parse_one(const char *text, int nodes, int *split, const char **rest)
 {
     for (int i = 0; i < nodes; i++) {
@@ -142,7 +142,7 @@ enum stn_status crew_splits_spread(struct crew *nodes, struct crew_splits *split
                 : stn_fail(STN_ERR_NO_MEMORY, "no memory for a split over %d nodes", splits->nodes);
     status = crew_agree(nodes, status);
     if (!status) {
-        assert(message); // all have theirs
+        assert(message); // all nodes have agreed that they have theirs
         wire_encode(WIRE_BATCH, &own, message);
         wire_put_ints(splits->values, splits->nodes, message + WIRE_BATCH_BYTES);
         status = comm_broadcast(nodes->comm, COMM_CONTROL, 0, message, bytes);

@@ -20,15 +20,15 @@ struct crew_splits {
 // `micro_batches` (0: to anything, but all alike).
 STN_MUST_CHECK enum stn_status crew_splits_parse(const char *text, int nodes, int micro_batches,
                                                  struct crew_splits *out);
-// One split, as the policy makes it.
+// Makes one split, by the policy.
 STN_MUST_CHECK enum stn_status crew_splits_plan(const struct plan_request *request,
                                                 enum stn_policy policy, struct crew_splits *out);
-// One split that is known.
+// Makes one split of numbers that are known.
 STN_MUST_CHECK enum stn_status crew_splits_copy(const int split[], int nodes,
                                                 struct crew_splits *out);
 // The first node that some split gives more than its cap, or −1.
 int crew_splits_over_cap(const struct crew_splits *splits, const struct plan_cluster *cluster);
-// Node 0's splits and batch become everybody's: unlike CPUs may round unlike.
+// All nodes get node 0's split and batch: unlike CPUs may have rounded to others.
 STN_MUST_CHECK enum stn_status crew_splits_spread(struct crew *nodes, struct crew_splits *splits,
                                                   int *batch);
 void crew_splits_fini(struct crew_splits *splits);

@@ -10,9 +10,9 @@
 
 enum { TAG_MARK = 3, TAG_AFTER = 4 };
 
-// Where all are at their marks within so short a time, messages take longer than what they are
-// about: a node that has used up its share of a CPU hears nothing for as long. Then nobody trades
-// in so many steps.
+// If all nodes reach their marks in less time than this, a trade takes longer than it gains: a node
+// that has used up its CPU share gets no message for as long. The nodes then do not trade for
+// REST_STEPS steps.
 static const double seconds_least = 0.15;
 enum { REST_STEPS = 100 };
 
@@ -25,8 +25,8 @@ struct crew_trade {
     const struct crew_hooks *hooks; // NULL: none
     struct plan_trade_node own;
     int *planned; // [nodes]
-    int *after;   // [nodes] micro-batches of this step, as node 0 answers
-    int rest_now; // from its answer: no node trades in so many steps to come
+    int *after;   // [nodes] node 0's answer: micro-batches of this step
+    int rest_now; // and for how many steps to come no node trades
     uint8_t *answer;
     size_t answer_bytes;
     // Node 0's.
@@ -34,9 +34,9 @@ struct crew_trade {
     struct plan_node *scratch;
     struct plan_offer *heap;
 
-    int rest;            // steps in which nobody trades
+    int rest;            // steps to come in which no node trades
     bool trades;         // in this step: at least two nodes take part
-    bool told, heard;    // how far it is; what all are to do
+    bool told, heard;    // this node has told its mark; has heard the answer
     int64_t begin_ns;    // of the step
     double wait_seconds; // of the step
 };
@@ -219,7 +219,8 @@ static enum stn_status hear(struct crew_trade *trade)
     return status;
 }
 
-// Gradients leave with a node's last micro-batch, so it must know before which that is.
+// Whether the node must wait for the answer. Gradients leave during its last micro-batch, so it
+// must know which one is the last before it begins it.
 static bool must_know(const struct crew_trade *trade, int done, int group)
 {
     return done + group > trade->own.kept || done + group >= trade->own.planned;

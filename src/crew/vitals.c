@@ -109,7 +109,7 @@ static struct crew_vitals_reading read_all(struct crew_vitals *v, double io_s)
     return now;
 }
 
-// Threads that ended took their figures with them.
+// The difference, at least 0: a thread that ended has taken its figures with it.
 static double since(double before, double now)
 {
     return now > before ? now - before : 0.0;

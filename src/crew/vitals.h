@@ -13,9 +13,9 @@
 #include "base/cgroup_meter.h"
 #include "hypertune/report.h"
 
-enum { CREW_VITALS_THREADS = 256 }; // of more the rest is not asked
+enum { CREW_VITALS_THREADS = 256 }; // of a process with more threads the rest is not read
 
-// What has added up since the process began.
+// Sums since the process began.
 struct crew_vitals_reading {
     double clock_s, cpu_s, queue_s, throttled_s, share_cpu_s;
     double io_s;
@@ -27,7 +27,7 @@ struct crew_vitals {
     int tasks; // the folder of this process's threads
     int threads[CREW_VITALS_THREADS];
     int thread_count;
-    int64_t links; // of the folder, when the threads were looked up: it changes with their number
+    int64_t links; // of that folder when threads were looked up; changes with their number
     double opened_s;
     struct crew_vitals_reading begun;
     struct hypertune_report report;
@@ -37,11 +37,13 @@ void crew_vitals_open(struct crew_vitals *out);
 // A zeroed one may be closed too.
 void crew_vitals_close(struct crew_vitals *vitals);
 
-// `io_s`: waiting for data so far, of the whole run.
+// A step begins. `io_s`: seconds waited for data so far, in the whole run.
 void crew_vitals_begin(struct crew_vitals *vitals, double io_s);
-// `idle_s`: of the time since, waiting for other nodes.
+// This node has computed. `idle_s`: seconds since the step began in which it waited for other
+// nodes.
 void crew_vitals_computed(struct crew_vitals *vitals, double io_s, double idle_s);
-// Everybody has computed, and gradients are exchanged. `micro_batches` 0: not to be judged.
+// All nodes have computed, and gradients are exchanged. `micro_batches` 0: this step says nothing
+// about the node's speed.
 struct hypertune_report crew_vitals_exchanged(struct crew_vitals *vitals, int64_t step,
                                               int micro_batches);
 

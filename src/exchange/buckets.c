@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exchange/buckets.h"
 
-enum { SMALLEST_SHARE = 16 }; // of the largest: below, a message costs more than what it holds
+enum {
+    SMALLEST_SHARE = 16
+}; // of the largest bucket: in a smaller one the message costs more than its numbers
 
 size_t exchange_bucket_next(size_t left, size_t largest)
 {
@@ -24,8 +26,9 @@ static double weight_of(const double *weights, int node)
     return !weights ? 1 : weights[node] > 0 ? weights[node] : 0;
 }
 
-// In every round all claims grow by the node's share of the bucket, and the largest claim takes it;
-// whoever took the last one must be ahead by half a bucket to take the next as well.
+// For every bucket each node's claim grows by its share of the bucket, and the node with the
+// largest claim takes it. The node that took the bucket before must be ahead by half a bucket to
+// take this one, too.
 void exchange_owners(size_t buckets, const size_t *sizes, const double *weights, int nodes,
                      double *scratch, int *owners)
 {

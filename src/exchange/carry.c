@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums of floats in double. A float has 24 bits and a double 53: as long as no addend is 2^23 times
-// smaller than another, sums of 64 of them are exact, in any order and grouping. Where one is, the
-// double's last bit is 2^-29 of the float's, and hardly ever shows in it.
+// smaller than another, a sum of 64 of them is exact, in any order and grouping. Otherwise the
+// double is wrong in its last bit, 2^-29 of the float's, which hardly ever shows in the float.
 #include <string.h>
 
 #include "base/arena.h"
@@ -28,7 +28,7 @@ void exchange_carry_free(struct exchange_carry *carry)
 
 // ---- loops -------------------------------------------------------------------------------------
 
-// Sums of the same bits on every CPU, as nothing but additions and conversions happens.
+// Nothing but additions and conversions happens, so all CPUs get the same bits.
 enum act { FIRST, TAKE, GIVE };
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))

@@ -34,7 +34,7 @@ static void buckets_cut(struct exchange *exchange, size_t largest, size_t gradie
     }
 }
 
-// Where the carry of a bucket's data lies. The tail is a copy of the statistics, and more.
+// Finds the carry of the bucket's data. The bucket of the tail has the statistics' carry.
 static void bucket_set_format(struct exchange *exchange, struct exchange_bucket *bucket,
                               const struct exchange_config *config)
 {
@@ -243,7 +243,7 @@ static void submit_next(struct exchange *exchange)
     comm_submit(exchange->comm, &exchange->buckets[exchange->submitted++].job);
 }
 
-// One node has its sums at once.
+// With one node: puts back what was kept, which is the sum already.
 static void give(struct exchange *exchange, size_t from)
 {
     if (exchange->kept) {
@@ -267,8 +267,8 @@ void exchange_ready(struct exchange *exchange, size_t from)
     }
 }
 
-// The node that spent least in exchange_finish came last, and what it spent there is what nobody
-// could use. What each spent travels with the statistics of the exchange after.
+// The node that spent least time in exchange_finish came last, and in that time no node computed.
+// How long each node spent there travels with the statistics of the next exchange.
 static void account(struct exchange *exchange, double seconds)
 {
     float *spent = exchange->tail + exchange->statistic_count;

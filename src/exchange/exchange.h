@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds up what the nodes' micro-batches left: gradient sums and statistics, in place, the same bits
-// on every node.
+// Adds up gradient sums and statistics over all nodes, in place, with the same bits on every node.
 //
 // The gradient array is cut into buckets from its end, the order in which the backward pass
 // finishes them. Each bucket has an owner: the others send it theirs, the owner adds them in rank
-// order (so the result does not depend on who came first) and sends the sum back. How many buckets
-// a node owns follows its weight, so a slow node does not do the reducing for the fast ones.
-// Buckets travel on the communication thread while the last backward pass is still running.
+// order (so the result does not depend on which came first) and sends the sum back. How many
+// buckets a node owns follows its weight, so a slow node does not do the reducing for the fast
+// ones. Buckets travel on the communication thread while the last backward pass is still running.
 //
 //     exchange_begin                 a step begins
-//     exchange_keep_from(from) …     during its micro-batches but the last: gradients [from, count)
-//     of
-//                                    this one are final
-//     exchange_keep                  after each of these
-//     exchange_ready(from) …         during its last micro-batch: gradients [from, count) are final
+//     exchange_keep_from(from) …     in a micro-batch before the last: its gradients [from, count)
+//                                    are final
+//     exchange_keep                  after each of these micro-batches
+//     exchange_ready(from) …         in the last micro-batch: gradients [from, count) are final
 //     exchange_finish                the rest, the statistics; waits
 //
 // With one node nothing travels; exchange_ready and exchange_finish then put back what was kept.
@@ -43,13 +41,14 @@ struct exchange_config {
     const double *weights;   // [nodes] how much of the reducing each may do; NULL: all alike
 };
 
-// The node that came last to exchange_finish spent least time there, and all of that was exposed:
-// nobody could compute meanwhile. What the others spent above it they waited for nodes still
-// computing. What overlapping hides is exposed_seconds without exchange_ready less those with it.
+// The node that came last to exchange_finish spent least time there, and all of it was exposed: no
+// node computed meanwhile. What another node spent there beyond that, it waited for nodes that
+// still computed. Overlapping hides the difference of exposed_seconds without exchange_ready and
+// with it.
 struct exchange_stats {
     double busy_seconds;    // processor time of the communication thread, from begin to finish
     double exposed_seconds; // the same on every node
-    double wait_seconds;    // exposed and wait: of all exchanges but the last, for which nodes do
+    double wait_seconds;    // exposed and wait: of all exchanges but the last, of which nodes do
                             // not know of each other yet
     double exposed_median_seconds, exposed_p90_seconds; // of one exchange, among the last 255
 };
@@ -63,7 +62,7 @@ void exchange_begin(struct exchange *exchange);
 // Takes the sums of a micro-batch out of the arrays, which are zero then. Without exact sums they
 // stay where they are.
 void exchange_keep(struct exchange *exchange);
-// Takes a part ahead of it, while that is still in the cache.
+// Takes the sums from `from` on before exchange_keep does, while they are still in the cache.
 void exchange_keep_from(struct exchange *exchange, size_t from);
 void exchange_ready(struct exchange *exchange, size_t from);
 STN_MUST_CHECK enum stn_status exchange_finish(struct exchange *exchange);

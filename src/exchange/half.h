@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The power of two that brings the largest magnitude to just below 2^15: it does not overflow, and
-// what is 2^29 times smaller is still more than 0. 0 where that makes no sense: zeros, infinities.
+// The power of two that brings the largest magnitude to just below 2^15: that does not overflow,
+// and numbers 2^29 times smaller are still more than 0. It is 0 if all are zero or one is infinite.
 int exchange_half_exponent(const float *x, size_t count);
 
 void exchange_half_encode(const float *x, size_t count, int exponent, uint16_t *out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last of a series of times, for what is usual: a mean is mostly its worst few. Pure.
+// The last times of a series, for quantiles: a few bad ones make most of a mean. Pure.
 #ifndef EXCHANGE_RECENT_H
 #define EXCHANGE_RECENT_H
 
@@ -13,8 +13,8 @@ struct exchange_recent {
 };
 
 void exchange_recent_add(struct exchange_recent *recent, double seconds);
-// The smallest of them that `share` (0 … 1) of them do not exceed: 0.5 gives the lower median. 0
-// where there are none.
+// The smallest of the times that a part `share` (0 … 1) of them does not exceed; 0.5 gives the
+// lower median. 0 if there are none.
 double exchange_recent_quantile(const struct exchange_recent *recent, double share);
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the communication thread does with a bucket. Who does not own it sends its contribution and
-// goes on; the owner adds all in rank order and sends the sum to everyone. Results land where the
-// contribution was, so they are asked for once that has left.
+// What the communication thread does with a bucket. A node that does not own it sends its
+// contribution and goes on; the owner adds all contributions in rank order and sends the sum to
+// all. A result arrives where the contribution lies, so it is asked for once the contribution has
+// left.
 #include <stddef.h>
 #include <string.h>
 
@@ -10,22 +11,23 @@
 
 enum { TAG_CONTRIBUTION = 1, TAG_RESULT = 2 };
 
-// Of half precision: the numbers follow.
-struct wire_head {
-    int32_t exponent;
-    int32_t pad;
-};
-
+// Half precision travels as its scale (wire/messages.h), with the numbers behind it.
 static uint16_t *halves(void *wire)
 {
-    return (uint16_t *)((struct wire_head *)wire + 1);
+    return (uint16_t *)(void *)((uint8_t *)wire + WIRE_SCALE_BYTES);
+}
+
+static int exponent_of(const void *wire)
+{
+    struct wire_scale scale;
+    return wire_decode(WIRE_SCALE, wire, &scale) ? scale.exponent : 0;
 }
 
 size_t exchange_wire_bytes(size_t count, enum exchange_format format)
 {
     switch (format) {
     case EXCHANGE_PLAIN: break;
-    case EXCHANGE_HALF: return sizeof(struct wire_head) + count * sizeof(uint16_t);
+    case EXCHANGE_HALF: return WIRE_SCALE_BYTES + count * sizeof(uint16_t);
     case EXCHANGE_EXACT: return count * sizeof(double);
     }
     return count * sizeof(float);
@@ -40,11 +42,11 @@ static size_t contribution_bytes(const struct exchange_bucket *bucket)
 
 static void *pack_half(struct exchange_bucket *bucket)
 {
-    struct wire_head *head = bucket->wire;
-    head->exponent = exchange_half_exponent(bucket->data, bucket->count);
-    head->pad = 0;
-    exchange_half_encode(bucket->data, bucket->count, head->exponent, halves(head));
-    return head;
+    const struct wire_scale scale = {.exponent =
+                                         exchange_half_exponent(bucket->data, bucket->count)};
+    wire_encode(WIRE_SCALE, &scale, bucket->wire);
+    exchange_half_encode(bucket->data, bucket->count, scale.exponent, halves(bucket->wire));
+    return bucket->wire;
 }
 
 static void *pack_exact(struct exchange_bucket *bucket)
@@ -92,16 +94,15 @@ static size_t result_bytes(const struct exchange_bucket *bucket)
 static void unpack_result(struct exchange_bucket *bucket)
 {
     if (bucket->format == EXCHANGE_HALF) {
-        struct wire_head *head = bucket->wire;
-        exchange_half_decode(halves(head), bucket->count, head->exponent, bucket->data);
+        exchange_half_decode(halves(bucket->wire), bucket->count, exponent_of(bucket->wire),
+                             bucket->data);
     }
 }
 
 static void sum_copy(const struct exchange_bucket *bucket, void *slot, float *restrict sum)
 {
     if (bucket->format == EXCHANGE_HALF) {
-        struct wire_head *head = slot;
-        exchange_half_decode(halves(head), bucket->count, head->exponent, sum);
+        exchange_half_decode(halves(slot), bucket->count, exponent_of(slot), sum);
     } else {
         memcpy(sum, slot, bucket->count * sizeof(*sum));
     }
@@ -110,8 +111,7 @@ static void sum_copy(const struct exchange_bucket *bucket, void *slot, float *re
 static void sum_add(const struct exchange_bucket *bucket, void *slot, float *restrict sum)
 {
     if (bucket->format == EXCHANGE_HALF) {
-        struct wire_head *head = slot;
-        exchange_half_add(halves(head), bucket->count, head->exponent, sum);
+        exchange_half_add(halves(slot), bucket->count, exponent_of(slot), sum);
         return;
     }
     const float *restrict x = slot;
@@ -190,7 +190,8 @@ enum stn_status exchange_collect_run(struct comm *comm, struct comm_job *job)
 
 // ---- contributions -----------------------------------------------------------------------------
 
-// Contributions arriving in rank order, a few ahead: number i is that of the i-th other node.
+// Contributions as they are received, in rank order and a few ahead. Number i is that of the i-th
+// other node.
 struct arrivals {
     struct exchange_bucket *bucket;
     struct comm_transfer transfers[EXCHANGE_AHEAD];
@@ -212,7 +213,7 @@ static enum stn_status arrival_begin(struct arrivals *arrivals)
                               &arrivals->transfers[slot]);
 }
 
-// The first, or the next when all that had begun have been added.
+// Begins to receive the first contributions, or the next ones when all that had begun are added.
 static enum stn_status arrivals_begin(struct arrivals *arrivals)
 {
     enum stn_status status = STN_OK;
@@ -267,7 +268,7 @@ static enum stn_status reduce_in_order(struct exchange *exchange, struct exchang
 
 // ---- exact sums --------------------------------------------------------------------------------
 
-// What of a bucket is added up at once: stays in the cache nearest to us, as does its sum.
+// A part of a bucket that is added up at once: it and its sum stay in the first-level cache.
 struct piece {
     const struct exchange_bucket *bucket;
     size_t from, count;
@@ -303,7 +304,8 @@ static void piece_end(const struct piece *piece)
     }
 }
 
-// Ours if these are the first, the arrivals in the slots, and the rounding if they are the last.
+// Adds the arrivals in the slots; with the first ones our own contribution, too, and after the last
+// ones it rounds.
 static void add_exact(struct exchange_bucket *bucket, int arrived, bool first, bool last)
 {
     enum { PIECE = 1024 };

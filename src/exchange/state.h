@@ -40,8 +40,8 @@ struct exchange_bucket {
     int owner;
     enum comm_kind kind;
     enum exchange_format format;
-    double *carry;               // [count] EXCHANGE_EXACT: what was kept; who does not own the
-                                 // bucket adds the rest to it, and that travels
+    double *carry;               // [count] EXCHANGE_EXACT: what was kept; a node that does not own
+                                 // the bucket adds the rest to it and sends that
     void *wire;                  // EXCHANGE_HALF: what travels
     struct comm_transfer *sends; // the owner's results [nodes − 1], or the one contribution
     struct comm_transfer receive;
@@ -64,7 +64,7 @@ struct exchange {
     size_t statistic_count;
     bool kept;    // carries hold something
     size_t taken; // gradients from here on, of the micro-batch at hand, are in the carry
-    size_t given; // with one node: those of the last micro-batch from here on are out of it again
+    size_t given; // with one node: gradients from here on have been put back from the carry
     struct exchange_carry gradient_carry, statistic_carry;
     float *tail;        // [statistic_count + nodes] statistics, then how long each node's last
                         // exchange_finish took, in seconds
@@ -73,7 +73,7 @@ struct exchange {
     int submitted; // buckets
     double processor_begin_seconds;
     struct exchange_stats stats; // but for what `exposed` says
-    bool knows;                  // how long each node's last exchange_finish took
+    bool knows;                  // it has heard how long each node's last exchange_finish took
     struct exchange_recent exposed;
 
     // The communication thread's.
@@ -84,7 +84,7 @@ struct exchange {
     void *slots[EXCHANGE_AHEAD]; // contributions of others
 };
 
-// Jobs: a bucket; and what is left when all have been started.
+// Two jobs: one works on a bucket, the other on what is left when all buckets have been started.
 enum stn_status exchange_bucket_run(struct comm *comm, struct comm_job *job);
 enum stn_status exchange_collect_run(struct comm *comm, struct comm_job *job);
 // Of a bucket's contribution as it travels; the result may be shorter.

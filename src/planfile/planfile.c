@@ -227,7 +227,7 @@ static bool value_read(const struct row *row, const json_t *value, struct base_a
     return false;
 }
 
-// `others` keys beside the rows are known to the caller.
+// The object may have `others` keys beside those of the rows, which the caller reads.
 static enum stn_status rows_read(const struct row *rows, int count, size_t others,
                                  const json_t *object, const char *label, struct base_arena *arena,
                                  void *base)
@@ -245,7 +245,7 @@ static enum stn_status rows_read(const struct row *rows, int count, size_t other
     return STN_OK;
 }
 
-// What the values say of each other.
+// In what the values contradict each other; NULL: they do not.
 static const char *contradiction(const struct stn_plan *plan)
 {
     int64_t sum = 0;
@@ -312,7 +312,7 @@ static enum stn_status decode(const json_t *root, const char *label, struct stn_
     return status;
 }
 
-// Of what jansson made of a file; NULL: nothing, because of `error`.
+// `root` is what jansson has read; NULL: it could not, because of `error`.
 static enum stn_status finish(json_t *root, const json_error_t *error, const char *label,
                               struct stn_plan **out)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plan files, for those that hold one as text or make one: the tuner, a training, and the
-// simulator, to which the nodes of a plan are devices. stannis/plan.h has what anybody may do with
-// a plan.
+// Plan files: the tuner makes them, a training and the simulator read them (to the simulator the
+// nodes of a plan are devices). The public calls are in stannis/plan.h; this is what the modules
+// need besides.
 #ifndef PLANFILE_PLANFILE_H
 #define PLANFILE_PLANFILE_H
 
@@ -10,7 +10,7 @@
 
 #include "stannis/plan.h"
 
-// Empty, with room for its nodes; NULL when memory is out.
+// A plan without values, with room for its nodes; NULL when memory is out.
 struct stn_plan *planfile_alloc(int nodes);
 // Whether a text is meant to be a plan file, sound or not: JSON with the key that only those have.
 bool planfile_is(const char *text, size_t bytes);

@@ -11,11 +11,11 @@
 #include "plan/split.h"
 #include "stannis/log.h"
 
-// Everybody's trials.
+// The trials of all nodes.
 struct crew_trials {
     struct wire_trials *heard;          // [nodes] the same as they came
     struct stn_micro_batch_trials *all; // [nodes]
-    double *speeds;                     // [nodes] with one candidate
+    double *speeds;                     // [nodes] with one size
     struct plan_node *planned;          // [nodes]
     struct plan_offer *heap;            // [nodes]
     int *split;                         // [nodes]
@@ -47,7 +47,7 @@ static enum stn_status crew_trials_init(struct crew_trials *crew, int nodes)
     return complete ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", nodes);
 }
 
-// Fills speeds; false: not all have tried this one.
+// Fills `speeds` for one size. False: not all nodes have tried it.
 static bool find_speeds(struct crew_trials *crew, int micro_batch)
 {
     int tried = 0;
@@ -79,7 +79,7 @@ double tune_micro_batch_speed(const double speeds[], int nodes, int micro_batch,
     return planned ? plan_outlook_of(&cluster, split, NULL).samples_per_s : sum;
 }
 
-// Into one: candidates that all have tried, with the speed that the nodes have together.
+// The sizes that all nodes have tried, each with the speed that they have together.
 static struct stn_micro_batch_trials add_up(struct crew_trials *crew, int batch)
 {
     const struct plan_scratch scratch = {.nodes = crew->planned, .offers = crew->heap};
@@ -113,7 +113,7 @@ static struct wire_trials trials_out(const struct stn_micro_batch_trials *trials
     return said;
 }
 
-// More trials than there can be are none.
+// A message with more trials than there can be counts as none.
 static struct stn_micro_batch_trials trials_in(const struct wire_trials *heard)
 {
     struct stn_micro_batch_trials trials = {0};
@@ -128,7 +128,7 @@ static struct stn_micro_batch_trials trials_in(const struct wire_trials *heard)
     return trials;
 }
 
-// Node 0's choice is everybody's.
+// All nodes get node 0's choice.
 static enum stn_status agree_on(struct crew *nodes, int batch,
                                 struct stn_micro_batch_trials *trials)
 {

@@ -8,12 +8,12 @@
 
 struct crew;
 
-// Images a second of nodes that alone have these speeds with micro-batches of that size, at the
-// best split of `batch` (not above 0: at any, their sum). Small ones cost each node some speed but
-// can be dealt out finely. split[nodes] and what `scratch` has are for its use.
+// Images a second of all nodes together at the best split of `batch`, if each alone does `speeds`
+// with micro-batches of that size (batch ≤ 0: the sum of the speeds). Small micro-batches cost each
+// node some speed but can be split finely. split[nodes] and `scratch` are for its use.
 double tune_micro_batch_speed(const double speeds[], int nodes, int micro_batch, int batch,
                               const struct plan_scratch *scratch, int split[]);
-// If config->micro_batch is STN_MICRO_BATCH_AUTO: puts the one there with which all nodes together
+// Replaces STN_MICRO_BATCH_AUTO in config->micro_batch by the size with which all nodes together
 // are fastest and that fits the memory of each, and logs it. Every node calls it.
 STN_MUST_CHECK enum stn_status tune_micro_batch_settle(struct stn_train_config *config,
                                                        struct stn_model_shape shape, int threads,

@@ -31,7 +31,8 @@ static struct plan_policy_options options_of(const struct tune_subject *subject)
     return options;
 }
 
-// M at most: that of the batch, or the limit of what --batch auto may take.
+// The most micro-batches a step may have: those of the batch, or what an automatic batch is limited
+// to.
 static int most_of(const struct tune_subject *subject, const struct plan_policy_options *options)
 {
     int least, most, micro_batch = subject->config->micro_batch;

@@ -22,12 +22,12 @@ const struct tune_config tune_defaults = {
     .retries = 1,
 };
 
-static const double round_share = 1.0 / 6.0, round_most_s = 10.0; // of the budget at least
-// Who waited may have a full CPU quota, and computes without a pause until it is used up. Periods
-// of quotas are 100 ms by default (containers), emulated ones shorter.
+// A round takes at least this part of the budget, and at most so long.
+static const double round_share = 1.0 / 6.0, round_most_s = 10.0;
+// A node that has waited may have a full CPU quota, and then computes without a pause until that is
+// used up. Quotas have periods of 100 ms by default (containers); emulated ones are shorter.
 static const double settling_s = 0.1;
-// Measuring that is disturbed gets so many times the time that it should take, and then a second
-// chance.
+// Measuring that is disturbed may take so many times its budget; then it begins again, once.
 static const double patience = 3.0;
 
 void tune_set_budget(struct tune_config *config, double seconds)
@@ -37,8 +37,8 @@ void tune_set_budget(struct tune_config *config, double seconds)
     config->sample_s = fmin(tune_defaults.sample_s, longest);
 }
 
-// The weight update is most of what a step takes whatever its size; known to this part of it, and
-// of a micro-batch.
+// The weight update is most of a step's fixed part. How exactly it is known: to this part of
+// itself, and to this part of a micro-batch.
 static const double fixed_error_share = 0.5, each_error_share = 0.02;
 
 // ---- one node ----------------------------------------------------------------------------------
@@ -47,16 +47,16 @@ struct tuner {
     const struct tune_config *config;
     struct plan_fit_options options; // as suits this node's speed
     struct plan_sample samples[PLAN_FIT_SAMPLES_MAX];
-    int count, taken; // since the last beginning, in all
-    double spent_s;   // since the last beginning
+    int count, taken; // samples since measuring began anew, and in all
+    double spent_s;   // since measuring began anew
     struct plan_fit fit, best;
     int retries;
-    double shortest_s, longest_s; // a step of one micro-batch, a sample
-    bool ready, done;             // warm, and its options chosen; its line is as good as it gets
+    double shortest_s, longest_s; // of a step of one micro-batch; of a sample
+    bool ready, done;             // options are chosen; the line is as good as it gets
 };
 
-// Steps until they fill a sample; *seconds is their mean, *spent their sum. What they say of the
-// part that every step has: line fitting alone would have to guess it from beyond its samples.
+// Does steps until they fill a sample: *seconds is their mean, *spent their sum. It also notes the
+// weight update, which every step has: fitting a line would have to extrapolate it.
 static enum stn_status sample_take(struct tuner *tuner, int micro_batches, double *seconds,
                                    double *spent)
 {
@@ -86,7 +86,8 @@ static int clamp(double value, int least, int most)
     return value < least ? least : value > most ? most : (int)value;
 }
 
-// The first samples are cold and only say how large and how many steps the time allows.
+// The first samples are of cold caches. They only say how large and how many steps the budget
+// allows.
 static enum stn_status get_ready(struct tuner *tuner)
 {
     const struct tune_config *config = tuner->config;
@@ -113,7 +114,7 @@ static enum stn_status get_ready(struct tuner *tuner)
     return STN_OK;
 }
 
-// Once the time is up, the line must do as it is.
+// Fits the line. Once the budget is spent, a line that could be better is taken as it is.
 static void fit_samples(struct tuner *tuner)
 {
     double budget_s = tuner->config->budget_s;
@@ -129,8 +130,8 @@ static void fit_samples(struct tuner *tuner)
     }
 }
 
-// Disturbed measurements are thrown away and done again; of two disturbed lines the calmer one
-// stays.
+// Notes a sample. A disturbed measurement is thrown away and done again; if that is disturbed, too,
+// the line with less noise stays.
 static void sample_note(struct tuner *tuner, struct plan_sample sample, double spent_s)
 {
     tuner->samples[tuner->count++] = sample;
@@ -153,7 +154,8 @@ static void sample_note(struct tuner *tuner, struct plan_sample sample, double s
     }
 }
 
-// Steps that do not count, unless a single one is so long that a quota hardly shows in it.
+// Does steps that are not measured, until the quota is as used up as it will be in a training;
+// none, if a single step is so long that a quota hardly shows in it.
 static enum stn_status settle(const struct tuner *tuner)
 {
     const struct tune_probe *probe = tuner->config->probe;
@@ -167,8 +169,8 @@ static enum stn_status settle(const struct tuner *tuner)
     return status;
 }
 
-// This node's part of a round. Done, it still computes: the others measure a machine as busy as it
-// will be.
+// This node's part of a round. A node whose line is done goes on computing, so that the others
+// measure a machine as busy as it will be in the training.
 static enum stn_status take_part(struct tuner *tuner, double round_s)
 {
     if (!tuner->ready) {
@@ -286,7 +288,7 @@ enum stn_status tune_lines(const struct tune_config *config, struct crew_node_pr
             : stn_fail(STN_ERR_NO_MEMORY, "no memory to measure %zu nodes", size);
     status = crew_agree(config->nodes, status);
     if (!status) {
-        assert(tuner && reports && told); // all have theirs
+        assert(tuner && reports && told); // all nodes have agreed that they have theirs
         tuner->config = config;
         tuner->options = config->fit;
         tuner->retries = config->retries;

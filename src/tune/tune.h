@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding out how fast nodes are: each measures its own steps, of a few sizes, until the line
-// through them is good enough (plan/fit.h). What a step is, a probe says: a trainer's
-// (train/trainer_tune.c), or made up in tests.
+// Tuning finds out how fast nodes are. Each measures its own steps, of a few sizes, until the line
+// through them is good enough (plan/fit.h). The caller does the steps: a trainer real ones
+// (train/trainer_tune.c), tests made-up ones.
 //
-// Nodes measure at the same time, as they will train: what they share (memory, caches, a core's two
-// threads) is shared then too. Whoever is done first goes on computing until all are. Only nodes
-// that ask for more CPUs than their machine has take turns, since then nobody's times would lie on
-// a line.
+// Nodes measure at the same time, as they will train: what they share then (memory, caches, a
+// core's two threads) they share now. A node that is done goes on computing until all are. Only
+// nodes that ask for more CPUs than their machine has take turns, since their times would lie on no
+// line.
 //
-// Measuring goes in rounds of about the slowest node's longest step; after each all learn how far
-// all are. A step is short against the periods of a CPU quota for small networks, so a sample is
-// the mean of as many as fill some periods.
+// Measuring goes in rounds, each about as long as the slowest node's longest step. After a round
+// all nodes learn how far each one is. Steps of small networks are short against the period of a
+// CPU quota, so a sample is the mean of as many steps as fill some periods.
 #ifndef TUNE_TUNE_H
 #define TUNE_TUNE_H
 
@@ -18,8 +18,8 @@
 #include "crew/profile.h"
 
 struct tune_step {
-    double compute_s; // until ready to exchange, and the update of the weights
-    double update_s;  // of which the latter
+    double compute_s; // until it is ready to exchange, plus the weight update
+    double update_s;  // the weight update alone
     double wall_s;    // from its beginning to the next one's
 };
 
@@ -46,26 +46,27 @@ struct tune_config {
     int slot, slots;                           // which of the nodes that take turns this one is
 };
 
-// For everything but nodes, probe and turns.
+// Of everything but nodes, steps and turns.
 extern const struct tune_config tune_defaults;
-// What measuring should take about: less of it means shorter samples.
+// Sets how long measuring should take, about. Less time means shorter samples.
 void tune_set_budget(struct tune_config *config, double seconds);
 
-// Fills line, errors and doubt of this node's own profile. ERR_INTERRUPTED when somebody asked to
+// Fills line, errors and doubt of this node's own profile. ERR_INTERRUPTED when a user wants to
 // stop.
 STN_MUST_CHECK enum stn_status tune_lines(const struct tune_config *config,
                                           struct crew_node_profile *own);
 
-// Then real steps with this split [nodes]: what the exchange costs, and what it takes from a node's
-// computing, which corrects `own`. The reduction is the same on all nodes.
+// Does real steps of all nodes with this split [nodes] after that. They show what the exchange
+// costs, and by how much it slows a node's computing, which corrects `own`. The reduction is the
+// same on all nodes.
 STN_MUST_CHECK enum stn_status tune_reduction(const struct tune_config *config, const int split[],
                                               double step_s, struct crew_node_profile *own,
                                               struct plan_reduction *out);
 
-// Who takes turns: sets this node's slot and slots. `about` is [count].
+// Whether this node takes turns with others, and when: sets its slot and slots. `about` is [count].
 void tune_take_turns(const struct crew_node_profile about[], int count, int rank, int *slot,
                      int *slots);
-// By how much nodes that take turns are slower when all compute: their CPUs over the machine's;
+// By what factor nodes that take turns are slower when all compute: their CPUs over the machine's;
 // ≥ 1.
 double tune_crowding(const struct crew_node_profile about[], int count, int rank);
 

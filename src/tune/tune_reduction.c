@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What exchanging costs, from real steps of all nodes: the part that nobody can compute behind, and
-// what the exchange takes from computing meanwhile (its thread runs on the node's own share).
+// What exchanging costs, from real steps of all nodes: the part of it in which no node computes,
+// and by how much it slows computing (its thread runs in the node's own CPU share).
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,8 +10,9 @@
 #include "tune/tune.h"
 
 enum { STEPS_MAX = WIRE_STEPS_MAX, STEPS_LEAST = 4, EXCHANGES = WIRE_EXCHANGES };
-static const double measure_s = 3.0; // about, for all steps
-// By more than this part of a step the exchange does not slow computing: something else did.
+static const double measure_s = 3.0; // for all steps, about
+// The exchange does not slow computing by more than this part of a step; if it seems to, something
+// else did.
 static const double correction_most = 0.10;
 
 static double median(double values[], int count)
@@ -28,7 +29,7 @@ static double median(double values[], int count)
     return 0.5 * (values[(count - 1) / 2] + values[count / 2]);
 }
 
-// The first of each is not measured: buffers are touched for the first time.
+// The first exchange and the first step are not measured: they touch buffers for the first time.
 static enum stn_status measure(const struct tune_config *config, int micro_batches, int steps,
                                struct wire_reduction *out, double update_s[STEPS_MAX])
 {
@@ -48,7 +49,8 @@ static enum stn_status measure(const struct tune_config *config, int micro_batch
     return status;
 }
 
-// Who comes last to an exchange spends least there, and that is what it takes.
+// What an exchange takes: the node that comes last to it spends least time in it, and does not
+// wait.
 static double total_of(const struct wire_reduction *reports, int nodes)
 {
     double least[EXCHANGES];
@@ -83,7 +85,8 @@ static double exposed_of(const struct wire_reduction *reports, int nodes, int st
     return median(exposed, steps);
 }
 
-// And that is now this node and now that one: a step is longer than the slowest node's usually is.
+// The node that computes longest is not always the same, so a step is longer than the slowest
+// node's usual one: by so much.
 static double uneven_of(const struct wire_reduction *reports, int nodes, int steps,
                         double exposed_s)
 {
@@ -94,8 +97,8 @@ static double uneven_of(const struct wire_reduction *reports, int nodes, int ste
     return fmax(0.0, median_of(reports[0].wall_s, steps) - slowest_s - exposed_s);
 }
 
-// A step among others does not take what it takes alone; the difference does not grow with the
-// step.
+// Corrects the line of this node: with the exchange beside it, a step takes longer than alone, by
+// an amount that does not grow with the step.
 static void correct(struct crew_node_profile *own, const double compute_s[],
                     const double update_s[], int count, int micro_batches)
 {
@@ -136,7 +139,7 @@ enum stn_status tune_reduction(const struct tune_config *config, const int split
         reports ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory to measure the exchange");
     status = crew_agree(nodes, status);
     if (!status) {
-        assert(reports); // all have theirs
+        assert(reports); // all nodes have agreed that they have theirs
         status = measure(config, split[nodes->rank], steps, &mine, update_s);
         status = crew_agree(nodes, status);
     }

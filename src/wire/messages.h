@@ -65,6 +65,12 @@ enum {
 #define WIRE_WITNESS(of, one, many)                                                                \
     one(of, i32, number)
 
+// ---- exchanging (exchange) ---------------------------------------------------------------------
+
+// In front of gradients in half precision: the power of two that they are scaled by.
+#define WIRE_SCALE(of, one, many)                                                                  \
+    one(of, i32, exponent)
+
 // ---- agreeing (crew) ---------------------------------------------------------------------------
 
 #define WIRE_STATUS(of, one, many)                                                                 \
@@ -203,6 +209,7 @@ enum {
     row(KNOCK, knock)                                                                              \
     row(ANSWER, answer)                                                                            \
     row(WITNESS, witness)                                                                          \
+    row(SCALE, scale)                                                                              \
     row(STATUS, status)                                                                            \
     row(LENGTH, length)                                                                            \
     row(IDENTITY, identity)                                                                        \
