@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DOUT=builtin.c -DFILES=a.yaml,b.yaml -P Embed.cmake: the files as texts of a C source, for sim/device_builtin.h.
+# cmake -DOUT=builtin.c -DHEADER=sim/device_builtin.h -DPREFIX=sim -DFILES=a.yaml,b.yaml -P Embed.cmake: the files as
+# texts of a C source, an array PREFIX_builtins of the struct that the header has.
 string(REPLACE "," ";" FILES "${FILES}")
 set(texts "")
 set(rows "")
@@ -13,5 +14,5 @@ foreach(file ${FILES})
     string(APPEND rows "    {\"${name}\", text_${index}, sizeof(text_${index}) - 1},\n")
     math(EXPR index "${index} + 1")
 endforeach()
-file(WRITE ${OUT} "// Made by cmake/Embed.cmake from share/devices.\n#include \"sim/device_builtin.h\"\n\n${texts}"
-     "const struct sim_builtin sim_builtins[] = {\n${rows}};\nconst int sim_builtin_count = ${index};\n")
+file(WRITE ${OUT} "// Made by cmake/Embed.cmake from share/devices.\n#include \"${HEADER}\"\n\n${texts}"
+     "const struct ${PREFIX}_builtin ${PREFIX}_builtins[] = {\n${rows}};\nconst int ${PREFIX}_builtin_count = ${index};\n")

@@ -50,9 +50,13 @@ struct nvme_request {
     struct nvme_tag tag;
     struct nvme_health *health;
 
+    // The back end's while it has the request.
+    enum nvme_status status;
+    int64_t due_ns;
+
     // The front end's own.
     struct nvme_session *session;
-    struct nvme_request *next;
+    struct nvme_request *next; // the back end's between submit and completion
     uint16_t cid;
     uint8_t queue, controller;
     bool marked; // its id is marked as in flight
