@@ -16,7 +16,7 @@
 
 struct entry {
     const char *name, *title, *ecc_kind;
-    const struct yaml_node_s *geometry, *spare, *wear, *ecc, *timing;
+    const struct conf_value *geometry, *spare, *wear, *ecc, *timing;
     size_t page_bytes;
     double read_us, program_us, erase_us;
     const char *source; // for people; each group must have one
@@ -86,7 +86,7 @@ static const struct conf_key timing_keys[] = {
 #undef FIELD
 
 static enum stn_status read_group(struct conf *conf, const char *name,
-                                  const struct yaml_node_s *value, const struct conf_key keys[],
+                                  const struct conf_value *value, const struct conf_key keys[],
                                   struct entry *e)
 {
     char expected[64];
