@@ -2,7 +2,7 @@
 """What the program says about itself, and to people who mistype."""
 import program
 
-VERBS = ("train", "eval", "predict", "tune", "bench", "models", "emulate", "plan", "sim")
+VERBS = ("train", "eval", "predict", "tune", "bench", "models", "emulate", "plan", "sim", "csd")
 
 
 class HelpTest(program.ProgramTest):

@@ -14,9 +14,9 @@
 #include "stannis/stannis.h"
 #include "verb.h"
 
-static const struct verb *const verbs[] = {&verb_train,   &verb_eval,  &verb_predict,
-                                           &verb_tune,    &verb_bench, &verb_models,
-                                           &verb_emulate, &verb_plan,  &verb_sim};
+static const struct verb *const verbs[] = {&verb_train, &verb_eval,   &verb_predict, &verb_tune,
+                                           &verb_bench, &verb_models, &verb_emulate, &verb_plan,
+                                           &verb_sim,   &verb_csd};
 enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]) };
 
 static void print_help(void)

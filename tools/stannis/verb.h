@@ -20,7 +20,7 @@ struct verb {
 };
 
 extern const struct verb verb_train, verb_eval, verb_predict, verb_tune, verb_bench, verb_models,
-    verb_emulate, verb_plan, verb_sim;
+    verb_emulate, verb_plan, verb_sim, verb_csd;
 
 // Rows of a verb's table of options; a verb says `#define ROW(...) VERB_ROW(struct its_options,
 // __VA_ARGS__)`.

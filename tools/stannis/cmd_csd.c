@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// stannis csd SUBCOMMAND: software CSDs.
+#include <stdio.h>
+#include <string.h>
+
+#include "verb.h"
+
+#ifdef STANNIS_CSD
+#include "csd.h"
+
+static const struct csd_subcommand *const subcommands[] = {
+    &csd_create, &csd_start, &csd_ls,  &csd_stop,    &csd_format,
+    &csd_stat,   &csd_bench, &csd_nbd, &csd_destroy, &csd_run_one,
+};
+enum { SUBCOMMAND_COUNT = sizeof(subcommands) / sizeof(subcommands[0]) };
+#endif
+
+static const struct base_option options[] = {
+    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, NO_LIMITS},
+};
+
+static const struct base_command command = {
+    "csd", "Makes and runs computational storage devices in software.", "SUBCOMMAND",
+    "A rack is a folder with a device csd.N a folder: a media file, sparse, that holds what is on\n"
+    "its flash, and keys apart from it (mode 0600), without which the media file says nothing.\n"
+    "Data sets are namespaces: public ones are for the host and the in-storage engine, private\n"
+    "ones for the engine alone. docs/csd.md says what is modelled and what is not.\n"
+    "\n"
+    "Examples\n"
+    "  stannis csd create rack --count 4 --profile newport --size 4G\n"
+    "  stannis csd start rack\n"
+    "  stannis csd format rack/csd.0 --namespace photos --size 1G --public\n"
+    "  stannis csd nbd rack/csd.0:photos --socket photos.sock\n"
+    "  stannis csd stat rack/csd.0\n"
+    "  stannis csd stop rack",
+    options};
+
+#ifdef STANNIS_CSD
+
+static void print_subcommands(void)
+{
+    puts("\nSubcommands");
+    for (int i = 0; i < SUBCOMMAND_COUNT; i++) {
+        if (!subcommands[i]->internal) {
+            printf("  %-10s%s\n", subcommands[i]->command->name + strlen("csd "),
+                   subcommands[i]->command->summary);
+        }
+    }
+    puts("\n\"stannis csd SUBCOMMAND --help\" shows the options of each.");
+}
+
+static enum stn_status fail_unknown(const char *name)
+{
+    const char *names[SUBCOMMAND_COUNT + 1] = {NULL};
+    for (int i = 0, count = 0; i < SUBCOMMAND_COUNT; i++) {
+        if (!subcommands[i]->internal) {
+            names[count++] = subcommands[i]->command->name + strlen("csd ");
+        }
+    }
+    const char *meant = base_did_you_mean(name, names);
+    if (meant) {
+        return stn_fail(STN_ERR_INVALID, "csd: unknown subcommand %s; did you mean %s?", name,
+                        meant);
+    }
+    return stn_fail(STN_ERR_INVALID, "csd: unknown subcommand %s; see stannis csd --help", name);
+}
+
+static enum stn_status run(int argc, char **argv)
+{
+    if (argc < 2) {
+        return stn_fail(STN_ERR_INVALID, "csd: no subcommand given; see stannis csd --help");
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        base_option_help(&command, NULL, stdout);
+        print_subcommands();
+        return STN_OK;
+    }
+    for (int i = 0; i < SUBCOMMAND_COUNT; i++) {
+        if (strcmp(argv[1], subcommands[i]->command->name + strlen("csd ")) == 0) {
+            return subcommands[i]->run(argc - 1, argv + 1);
+        }
+    }
+    return fail_unknown(argv[1]);
+}
+
+#else
+
+static enum stn_status run(int argc, char **argv)
+{
+    struct base_option_result parsed;
+    char nothing;
+    bool done;
+    enum stn_status status = verb_parse(&command, argc, argv, &nothing, &parsed, &done);
+    if (status != STN_OK || done) {
+        return status;
+    }
+    return stn_fail(STN_ERR_UNSUPPORTED,
+                    "csd: this program was built without libisal or libcrypto; install libisal-dev "
+                    "and libssl-dev and build it again");
+}
+
+#endif
+
+const struct verb verb_csd = {&command, run, false};
