@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launcher's side: shares are checked, groups made, and children told through STANNIS_EMULATE,
-// which reads METHOD:RANK=CPUS[,RANK=CPUS…]:DIR.
+// The launcher's side. It checks shares, makes groups, and tells children by the variable
+// STANNIS_EMULATE, which reads METHOD:RANK=CPUS[,RANK=CPUS…]:DIR.
 #include "emulate/emulate.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static const double cpus_min = 0.001; // 1 ms of the longest period the kernel k
 
 struct emulate {
     struct emulate_group group;
-    double *cpus; // of emulate_shares
+    double *cpus; // [count] as in struct emulate_shares
     int count;
 };
 
@@ -85,7 +85,8 @@ void emulate_destroy(struct emulate *emulate)
         return;
     }
     if (emulate->group.method != EMULATE_PACING) {
-        emulate_group_remove(emulate->group.dir); // what cannot be removed now is swept later
+        emulate_group_remove(
+            emulate->group.dir); // a later launcher sweeps what cannot be removed now
     }
     free(emulate->cpus);
     free(emulate);

@@ -19,7 +19,7 @@
 #include "emulate/quota.h"
 
 static const double v1_process = 1024, v2_process = 100;
-static const double load_weight = 100; // processes: it has what it may before the node
+static const double load_weight = 100; // in processes: loads run before the node does
 static const char prefix[] = "stannis.", load_name[] = "load";
 static const int64_t removal_ns_max = 5000000000;
 
@@ -85,7 +85,7 @@ static void kill_members(const char *dir)
     FILE *f = join(path, sizeof(path), dir, "cgroup.procs") ? fopen(path, "re") : NULL;
     int pid;
     while (f && fscanf(f, "%d", &pid) == 1) {
-        if (pid > 0) { // 0: a process of another name space, none of ours
+        if (pid > 0) { // 0: a process of another name space
             kill(pid, SIGKILL);
         }
     }
@@ -94,7 +94,7 @@ static void kill_members(const char *dir)
     }
 }
 
-// Those that were killed need a moment to be gone.
+// Removes a group once its processes, which have been killed, are gone.
 static bool remove_one(const char *dir, int64_t deadline_ns)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
@@ -162,7 +162,7 @@ static void sweep(const char *parent)
 
 // ---- making ------------------------------------------------------------------------------------
 
-// What the kernel refuses stays as it was: a matter of speed, not of right and wrong.
+// A weight that the kernel refuses is let be: without it nodes are less even, but nothing is wrong.
 static void set_weight(enum emulate_method method, const char *dir, double processes)
 {
     if (method == EMULATE_CGROUP_V1) {
@@ -173,7 +173,7 @@ static void set_weight(enum emulate_method method, const char *dir, double proce
     }
 }
 
-// Kernels before 5.14 know no burst, and do without.
+// Kernels before 5.14 know no burst; there the node does without.
 static bool set_quota(enum emulate_method method, const char *dir, struct emulate_quota quota)
 {
     char text[64];
@@ -218,8 +218,8 @@ static bool make_nodes(enum emulate_method method, const char *dir,
     return true;
 }
 
-// Whoever moves a process must be allowed to write to the group above both its old and its new
-// place.
+// Makes the launcher's group below `parent`. To move a process, its user must be allowed to write
+// to a group that is above both the old and the new one, so that is checked first.
 static bool make_below(enum emulate_method method, const char *parent,
                        const struct emulate_shares *shares, struct emulate_group *out)
 {
@@ -240,8 +240,9 @@ static bool make_below(enum emulate_method method, const char *parent,
     return true;
 }
 
-// A v2 group other than the root cannot hold processes and share out its CPUs at once, so our own
-// will often not do; then a group above, as far up as this user may write, takes the nodes.
+// A v2 group other than the root cannot both hold processes and have groups with quotas below it.
+// Our own group holds this process, so a group further up, as far as this user may write, gets the
+// nodes.
 static bool make_v2(char *dir, size_t top, const struct emulate_shares *shares,
                     struct emulate_group *out)
 {

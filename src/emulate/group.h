@@ -21,19 +21,19 @@ struct emulate_shares {
     bool fit; // emulate_shares_fit
 };
 
-// Makes groups with quotas for the nodes that have a share, in the first place that allows it: the
-// v1 tree of the cpu controller, the v2 tree. `root` as in base_cgroup_find. Groups of launchers
-// that are gone are removed on the way.
+// Makes groups with quotas for the nodes that have a share: in the v1 tree of the cpu controller,
+// or else in the v2 tree. `root` as in base_cgroup_find. Also removes groups of launchers that are
+// gone.
 void emulate_group_make(const char *root, const struct emulate_shares *shares,
                         struct emulate_group *out);
-// Kills what runs in them, and removes them. False: they are still there.
+// Kills the processes in the groups below `dir`, and removes all. False: some are still there.
 bool emulate_group_remove(const char *dir);
-// False, and errno, when the kernel refuses.
+// Moves a process into the group of a node. False, with errno, when the kernel refuses.
 bool emulate_group_enter(const char *dir, int rank, int pid);
 
-// A group within that of node `rank` for other programs, which get this part of the node's share
-// before the node does, and no more. Made when it is first wanted. False: not here (v2 groups with
-// processes have none below them).
+// Gives other programs this part of the share of node `rank`: they have a group within the node's,
+// made by the first call, and run before the node does. False: it cannot be made (a v2 group with
+// processes has none below it).
 bool emulate_group_set_load(const char *dir, int rank, double part);
 bool emulate_group_enter_load(const char *dir, int rank, int pid);
 

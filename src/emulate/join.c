@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The child's side: takes its place, and paces itself where there are no groups.
+// The child's side: it joins its group, or paces itself where there is none.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +14,10 @@ static const char *const words[] = {
     [EMULATE_CGROUP_V1] = "v1", [EMULATE_CGROUP_V2] = "v2", [EMULATE_PACING] = "pacing"};
 enum { METHOD_COUNT = sizeof(words) / sizeof(words[0]) };
 
-// Of this process; one thread calls.
+// The pacing of this process; one thread uses it.
 static struct {
     double share;            // 0: not paced
-    int64_t cpu_ns, wall_ns; // when the share was last kept
+    int64_t cpu_ns, wall_ns; // when the process was last within its share
 } pace;
 
 const char *emulate_method_word(enum emulate_method method)
@@ -117,7 +117,7 @@ void emulate_pace(void)
     struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) {
     }
-    // From when it should have woken: what the kernel slept too long is not lost.
+    // Counted from when it should have woken: if the kernel let it sleep longer, that is not lost.
     pace.cpu_ns = cpu_ns;
     pace.wall_ns = until_ns;
 }

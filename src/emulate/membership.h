@@ -16,9 +16,9 @@ struct emulate_membership {
     const char *dir; // borrowed from the text
 };
 
-// "v1", "v2", "pacing".
+// The word of a method: "v1", "v2", "pacing".
 const char *emulate_method_word(enum emulate_method method);
-// False: the text is none of ours.
+// Reads the value of STANNIS_EMULATE. False: it is none.
 bool emulate_membership_parse(const char *text, int rank, struct emulate_membership *out);
 // How long a process that used `cpu_ns` of CPU time in `wall_ns` has to stand still to be within
 // its share.

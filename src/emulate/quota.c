@@ -23,10 +23,10 @@ struct emulate_quota emulate_quota_of(double cpus, bool fits)
                                   .burst_us = fits ? 0 : llround(burst_share * cpus * period)};
 }
 
-// To the scheduler a group is one process, however many nodes are in it: beside other programs it
-// would get a fraction of its quota. So each CPU of a share weighs as much as some ten processes;
-// more than its quota a group cannot take anyway. And who has no time to lose goes first: a share
-// of a whole core never makes up for a wait, one of a quarter does.
+// To the scheduler a group weighs as much as one process, however many nodes are in it: beside
+// other programs it would get a fraction of its quota. So each CPU of a share weighs as much as
+// some ten processes; the quota limits it anyway. Nodes that cannot make up for a wait weigh more
+// and run first: a share of a whole core never catches up, one of a quarter does.
 double emulate_weight_of(double cpus)
 {
     double slack = 1 - cpus / ceil(cpus - rounding);
@@ -44,7 +44,7 @@ bool emulate_shares_fit(const double cpus[], int count, int cores)
     double *parts = calloc((size_t)count + 1, sizeof(*parts));
     double *free_parts = calloc((size_t)cores + 1, sizeof(*free_parts));
     bool fits = parts && free_parts;
-    for (int i = 0; fits && i < count; i++) { // whole cores first
+    for (int i = 0; fits && i < count; i++) { // whole cores are set aside
         double whole = floor(cpus[i] + rounding);
         cores -= (int)whole;
         parts[i] = cpus[i] - whole;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel is told so that a group gets its share of the CPUs, and nothing more: so many µs
-// of CPU in every period. Pure; for this folder and its tests.
+// The numbers by which the kernel gives a group its CPU share: so many µs of processor time in
+// every period. Pure; for this folder and its tests.
 #ifndef EMULATE_QUOTA_H
 #define EMULATE_QUOTA_H
 
@@ -9,18 +9,18 @@
 
 struct emulate_quota {
     int64_t quota_us, period_us;
-    int64_t burst_us; // that a group may keep of a period for later ones; 0: none
+    int64_t burst_us; // of a period, that a group may use in a later one; 0: none
 };
 
-// `fits`: emulate_shares_fit.
+// `fits`: what emulate_shares_fit says.
 struct emulate_quota emulate_quota_of(double cpus, bool fits);
 
-// How many processes a group counts for where it and others want the same core.
+// As how many processes a group weighs where others want the same core.
 double emulate_weight_of(double cpus);
 
-// Whether each node could have its share on cores that it shares with none that it must wait
-// for: 1.0 and three times 0.25 fit two cores, three times 0.6 do not. Found by packing the largest
-// first, which may overlook a way.
+// Whether nodes can be put on cores so that no core is asked for more than it has: shares of 1.0
+// and three times 0.25 fit two cores, three times 0.6 do not. It packs the largest first, and may
+// overlook a way.
 bool emulate_shares_fit(const double cpus[], int count, int cores);
 
 #endif

@@ -11,8 +11,7 @@
 static const char *const kinds[] = {[EMULATE_LOAD_GZIP] = "gzip", [EMULATE_LOAD_BUSY] = "busy"};
 enum { KIND_COUNT = sizeof(kinds) / sizeof(kinds[0]) };
 
-// What is before `mark` stays in `text`; what is behind it is returned. NULL: there is no such
-// mark.
+// Cuts `text` at `mark` and returns what was behind it. NULL: there is no such mark.
 static char *cut(char *text, char mark)
 {
     char *at = text ? strchr(text, mark) : NULL;
@@ -40,7 +39,7 @@ static bool read_load(const char *name, const char *processes, struct emulate_lo
            (kind == EMULATE_LOAD_BUSY || floor(load->processes) == load->processes);
 }
 
-// `item` is cut to pieces; `whole` is the same, for messages.
+// Cuts `item` to pieces; `whole` is a copy for messages.
 static enum stn_status read_item(char *item, const char *whole, struct emulate_load *load)
 {
     int length = (int)strcspn(whole, ",");

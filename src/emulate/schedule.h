@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which node gets which other programs when: "NODE@FROM-TO:LOAD[,…]", steps counted from 1, both
-// ends included. Items of the same node and step add up. Pure.
+// The text of --interfere: which other programs run beside which node, and when, as
+// "NODE@FROM-TO:LOAD[,…]". Steps count from 1, and both ends are included. Items of the same node
+// and step add up. Pure.
 #ifndef EMULATE_SCHEDULE_H
 #define EMULATE_SCHEDULE_H
 

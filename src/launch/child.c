@@ -9,7 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// What the child could not do comes back as errno; 0: `prepare` failed, and has said why.
+// In the child: tells the parent the errno of what failed; 0 if `prepare` did, which has logged
+// why.
 static void report(int fd, int error)
 {
     while (write(fd, &error, sizeof(error)) < 0 && errno == EINTR) {
@@ -34,7 +35,7 @@ static void become(const struct launch_child *child, pid_t parent, int failure)
         report(failure, errno);
     }
     if (getppid() != parent) {
-        _exit(127); // it ended before we could ask to be told
+        _exit(127); // the parent ended before the death signal was set
     }
     reset_signals();
     if (child->prepare && child->prepare(child->context) != STN_OK) {
@@ -67,7 +68,7 @@ enum stn_status launch_child_start(const struct launch_child *child, pid_t *out)
         return stn_fail(STN_ERR_IO, "cannot start %s: %s", child->argv[0], strerror(fork_error));
     }
     ssize_t got;
-    do { // the end of the pipe means that the program runs
+    do { // the pipe ends when the program runs
         got = read(failure[0], &error, sizeof(error));
     } while (got < 0 && errno == EINTR);
     close(failure[0]);

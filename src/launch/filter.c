@@ -8,7 +8,7 @@
 enum { DASHES_MIN = 60, PID_DIGITS_MIN = 5 };
 static const char error_mark[] = "stannis: error: ";
 
-// Lines of mpirun outside of its banners. '#' stands for a number.
+// How mpirun's lines outside of its banners begin. '#' stands for a number.
 static const char *const beginnings[] = {
     "mpirun: Forwarding signal ", "mpirun: killing job", "mpirun: abort is already",
     "mpirun: clean termination",  "# total process",
@@ -30,8 +30,8 @@ static enum verdict judge_dashes(const char *text, size_t length)
     return dashes >= DASHES_MIN && text[dashes] == '\n' ? OF_BANNER : OF_NODE;
 }
 
-// "[HOST:PID] ", as Open MPI marks what its parts have to say, or "[HOST][[JOB,1],RANK]"; it writes
-// process ids with five digits at least.
+// Whether a text begins with "[HOST:PID] " or "[HOST][[JOB,1],RANK]", by which Open MPI marks its
+// own lines. It writes process ids with at least five digits.
 static enum verdict judge_bracket(const char *text, size_t length)
 {
     size_t i = 1, digits = 0;
@@ -135,7 +135,8 @@ static void feed_node(struct launch_filter *filter, char c)
 {
     filter->held[filter->held_bytes++] = c;
     while (filter->held_bytes > 0) {
-        bool escape = filter->last == '\033'; // then a bracket is part of a terminal's control
+        bool escape =
+            filter->last == '\033'; // then a bracket belongs to a control sequence of the terminal
         enum verdict verdict = escape ? OF_NODE : judge(filter->held, filter->held_bytes);
         if (verdict == OF_NODE ||
             (verdict == UNDECIDED && filter->held_bytes == sizeof(filter->held))) {
@@ -162,7 +163,7 @@ static void feed_notice(struct launch_filter *filter, char c)
     }
 }
 
-// Up to the second line of dashes. Texts are parted by form feeds.
+// Takes a byte of a banner, which ends with its second line of dashes. Form feeds part its texts.
 static void feed_banner(struct launch_filter *filter, char c)
 {
     filter->held[filter->held_bytes++] = c;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// mpirun as a child. Signals: mpirun answers SIGINT and SIGTERM by ending all nodes within two
-// seconds, but hands SIGUSR1 on to them, so a request to stop travels as SIGUSR1; a second one ends
-// mpirun, a third one kills it.
+// Runs mpirun as a child. On SIGINT and SIGTERM mpirun ends all nodes within two seconds, but it
+// hands SIGUSR1 on to them; so a user's first request to stop reaches nodes as SIGUSR1. The second
+// one ends mpirun, the third kills it.
 #include "launch/launch.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@
 
 enum { READ_BYTES = 1 << 16, SETTLE_MS = 50, INTERRUPTED = 130 };
 
-static const char launcher_variable[] = "STANNIS_LAUNCHER"; // its name, in the nodes' environment
+static const char launcher_variable[] = "STANNIS_LAUNCHER"; // tells nodes the launcher's name
 
 struct run {
     struct launch_filter filter;
@@ -37,7 +37,7 @@ struct run {
     struct launch_witness witness;
     pid_t pid;
     int pid_fd, err_fd; // err_fd: −1 after its end
-    int stops;          // how often we were asked to stop
+    int stops;          // how often a user has asked to stop
 };
 
 // ---- watching mpirun ---------------------------------------------------------------------------
@@ -73,7 +73,7 @@ static void take_signal(struct run *run)
     }
 }
 
-// Until mpirun has ended and all it wrote was read.
+// Passes on output and signals until mpirun has ended and all of its output is read.
 static int watch(struct run *run)
 {
     bool ended = false;
@@ -87,7 +87,7 @@ static int watch(struct run *run)
         int ready = poll(fds, 4, ended || held ? SETTLE_MS : -1);
         if (ready == 0) {
             launch_filter_settle(&run->filter);
-            if (ended) { // someone else still has the pipe; mpirun's part is read
+            if (ended) { // another process still has the pipe; mpirun's output is read
                 return wait_status;
             }
         }
@@ -157,7 +157,8 @@ static enum stn_status find_mpirun(void)
                                                "MPI (Debian: apt install openmpi-bin)");
 }
 
-// Nodes write to a pipe; the terminal it ends up on is ours.
+// Tells nodes by their environment which launcher this is, and how large its terminal is: their own
+// stderr is a pipe.
 static void export_ourselves(const char *name)
 {
     struct winsize window;
@@ -206,14 +207,14 @@ static void tell_killed(const char *node, int number)
     stn_log(STN_LOG_ERROR, "node %s was ended by signal %d (%s)", node, number, strsignal(number));
 }
 
-// A failure that no node has spoken of is told here, from what mpirun saw, or from what we did.
+// Logs why the nodes failed when no node has done so, from mpirun's texts and from the witness.
 static void explain(const struct run *run, const struct cluster *cluster, int code)
 {
     int rank, number;
     char reason[400];
     const struct launch_witness *witness = &run->witness;
     if (run->filter.last && run->filter.last != '\n') {
-        launch_write(STDERR_FILENO, "\n", 1); // a node's moving line
+        launch_write(STDERR_FILENO, "\n", 1); // behind a node's progress line
     }
     if (launch_filter_death(&run->filter, &rank, &number)) {
         tell_killed(name_of(cluster, rank), number);
@@ -235,11 +236,11 @@ static void explain(const struct run *run, const struct cluster *cluster, int co
     }
 }
 
-// mpirun's exit code as one of ours.
+// Our exit code, from mpirun's.
 static int conclude(const struct run *run, const struct cluster *cluster, int code)
 {
     if (run->stops > 0 && (code > 128 || run->stops > 1)) {
-        return INTERRUPTED; // before nodes could catch the signal, or not waiting for them
+        return INTERRUPTED; // nodes could not catch the signal yet, or were not waited for
     }
     if (code == 0 || code == INTERRUPTED) {
         return code;
@@ -256,7 +257,7 @@ enum stn_status launch_run(const struct launch_config *config, int *exit_code)
     struct emulate *emulate = NULL;
     struct launch_words words = {0};
     int wait_status = 0;
-    char name[48]; // ours alone, on any machine and in any container
+    char name[48]; // no other launcher has it, on any machine or in any container
     snprintf(name, sizeof(name), "%d.%lld", getpid(), (long long)base_clock_ns());
     enum stn_status status = find_mpirun();
     if (status == STN_OK && launch_is_remote(config->cluster)) {

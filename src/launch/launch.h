@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts this program on all nodes of a cluster with mpirun, and stays until they have ended:
-// signals are passed on, nodes end with the launcher (also when it is killed), and what mpirun
-// would say in twenty lines becomes one.
+// Starts this program on all nodes of a cluster with mpirun, and stays until they have ended. It
+// passes signals on; nodes end with the launcher, also when that is killed; and of mpirun's twenty
+// lines about a failure it makes one.
 #ifndef LAUNCH_LAUNCH_H
 #define LAUNCH_LAUNCH_H
 
@@ -31,19 +31,20 @@ STN_MUST_CHECK enum stn_status launch_line(const struct launch_config *config, c
 // shares, runs. The exit code of the nodes goes to *exit_code. A first SIGINT, SIGTERM or SIGHUP
 // reaches nodes as SIGUSR1: they should stop as after Ctrl-C. A second one ends them.
 STN_MUST_CHECK enum stn_status launch_run(const struct launch_config *config, int *exit_code);
-// In a node, first thing in main: whatever becomes of mpirun, the node ends with it, and the
-// launcher learns of the node's end. Does nothing in a process that launch_run did not start.
+// A node calls it first of all in main: from then on the node ends with mpirun, however that ends,
+// and the launcher learns of the node's end. Does nothing in a process that launch_run did not
+// start.
 void launch_attach(int rank);
 
-// Any command, once for every node of a cluster on this machine, without mpirun: a child per node
-// in its share, told its place by RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT,
-// OMP_NUM_THREADS and STANNIS_NODE. When one fails, the others are ended.
+// Runs any command once for every node of a cluster on this machine, without mpirun. Each node is a
+// child in its CPU share, and learns its place from RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR,
+// MASTER_PORT, OMP_NUM_THREADS and STANNIS_NODE. When one fails, the others are ended.
 struct launch_local_config {
     const struct cluster *cluster;
     char *const *argv; // NULL at the end
-    bool raw;          // output as it is; else each line begins with the node's name
+    bool raw;          // false: each line of output begins with the node's name
 };
-// The first code that was not 0 goes to *exit_code.
+// *exit_code is the first that was not 0.
 STN_MUST_CHECK enum stn_status launch_local_run(const struct launch_local_config *config,
                                                 int *exit_code);
 

@@ -51,7 +51,7 @@ static void set(struct launch_words *words, const char *parameter, const char *v
 static void add_local(const struct launch_config *config, struct launch_words *words)
 {
     set(words, "btl", "vader,self");
-    // mpirun and its children talk over TCP to each other: never beyond this machine.
+    // On one machine: mpirun and its children talk over TCP, and must not do so beyond it.
     set(words, "oob_tcp_if_include", "lo");
     launch_words_add(words, "--host");
     launch_words_add(words, "localhost:%d", config->cluster->count);
@@ -68,7 +68,7 @@ static void add_hosts(const struct launch_config *config, struct launch_words *w
     set(words, "plm", "rsh");
     set(words, "plm_rsh_agent", agent ? agent : "");
     set(words, "plm_rsh_no_tree_spawn", "1"); // hosts need not reach each other by ssh
-    set(words, "rmaps", "seq");               // rank i on the i-th of the hosts
+    set(words, "rmaps", "seq");               // puts rank i on the i-th host
     free(agent);
 
     char *list = NULL;
@@ -84,8 +84,8 @@ static void add_hosts(const struct launch_config *config, struct launch_words *w
     free(list);
 }
 
-// Nodes of this machine inherit the environment; this is for those on other hosts, and for a line
-// that somebody copies.
+// Hands on environment variables to nodes on other hosts (those of this machine inherit them), and
+// makes a printed line complete.
 static void add_exports(struct launch_words *words)
 {
     for (char **entry = environ; *entry; entry++) {

@@ -8,10 +8,11 @@
 #include "launch/launch.h"
 #include "launch/words.h"
 
-// To be given back with launch_words_fini, also after a failure.
+// Makes the line. `out` is to be finished with launch_words_fini, also after a failure.
 STN_MUST_CHECK enum stn_status launch_line_make(const struct launch_config *config,
                                                 struct launch_words *out);
-// How other hosts are reached: the command of the user and what makes it fail instead of asking.
+// The command that reaches other hosts: the user's, with options that make it fail where it would
+// ask for a password.
 void launch_line_ssh(const struct launch_config *config, struct launch_words *out);
 // The absolute path of this program.
 STN_MUST_CHECK enum stn_status launch_program(char path[PATH_MAX]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A command once per node, forked from here. Each child leads a session, so that what it starts can
-// be ended with it; what escapes from the session is still in the node's control group, and ends
+// Starts a command once for every node. Each child leads a session, so that the processes it starts
+// can be ended with it; one that leaves the session is still in the node's control group, and ends
 // with that.
 #include <errno.h>
 #include <fcntl.h>
@@ -24,12 +24,12 @@
 #include "launch/tee.h"
 
 enum { STREAMS = 2, NODE_FDS = STREAMS + 1 };
-static const int64_t grace_ns = 2000000000; // between asking the others to end and killing them
+static const int64_t grace_ns = 2000000000; // between asking nodes to end and killing them
 
 struct node {
     pid_t pid; // 0: not running
     int pid_fd;
-    int fds[STREAMS]; // of its stdout and stderr; −1: at their end, or not ours to read
+    int fds[STREAMS]; // its stdout and stderr; −1: at the end, or not read by us
     struct launch_tee tees[STREAMS];
 };
 
@@ -40,8 +40,8 @@ struct crew {
     struct node *nodes;    // [count]
     struct pollfd *polled; // [1 + count · NODE_FDS]
     int count, port, running;
-    int code;        // the first that was not 0
-    int64_t kill_ns; // when those that still run are killed; 0: they may run; INT64_MAX: they were
+    int code;        // the first exit code that was not 0
+    int64_t kill_ns; // when nodes that still run are killed; 0: never; INT64_MAX: they were
 };
 
 // ---- a child -----------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ static void end_all(struct crew *crew)
 static void take_end(struct crew *crew, struct node *node)
 {
     int wait_status;
-    kill(-node->pid, SIGKILL); // what it left behind; its number is taken until we wait for it
+    kill(-node->pid, SIGKILL); // what it left behind; its pid is not reused until we wait for it
     if (waitpid(node->pid, &wait_status, WNOHANG) != node->pid) {
         return;
     }
@@ -170,7 +170,7 @@ static void take_output(struct node *node, int stream)
     }
 }
 
-// A first signal is the nodes' to handle; a second one means now.
+// Passes a first signal on to the nodes; a second one kills them.
 static void take_signal(struct crew *crew, int *signals)
 {
     int number = launch_signals_read(&crew->signals);
@@ -231,8 +231,8 @@ static void watch(struct crew *crew)
     }
 }
 
-// What the last ones said before they ended. Somebody we do not know may still hold a pipe: no
-// waiting.
+// Reads the last output of nodes that have ended, without waiting: a process that is none of the
+// nodes may still hold a pipe.
 static void read_rest(struct crew *crew)
 {
     nfds_t used = fill_polled(crew);
@@ -252,8 +252,8 @@ static void read_rest(struct crew *crew)
 
 // ---- begin and end -----------------------------------------------------------------------------
 
-// A port that is free now. Between now and its use somebody may take it; there is no way to reserve
-// one for another program.
+// Finds a port that is free now. Another program may take it before it is used; ports cannot be
+// reserved for others.
 static enum stn_status find_port(int *port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// On each other host `PROGRAM --version --protocol && command -v orted`: mpirun starts its daemon
-// of that name there.
+// Runs `PROGRAM --version --protocol && command -v orted` on each other host. orted is the daemon
+// that mpirun starts there.
 #include "launch/probe.h"
 
 #include <errno.h>
@@ -27,10 +27,10 @@ static const char version[] = "stannis " STN_VERSION, protocol_word[] = "protoco
 struct probe {
     const struct cluster_node *node;
     pid_t pid;
-    int fd; // its stdout and stderr; −1: at their end
+    int fd; // stdout and stderr of the command; −1: at the end
     char text[1024];
     size_t bytes;
-    int exit_code; // −1: it was too late
+    int exit_code; // −1: it did not end in time
 };
 
 // ---- running -----------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ static void take(struct probe *probe)
     }
 }
 
-// Reads until all have said all they have to say, or time is up.
+// Reads until the output of all has ended, or time is up.
 static void listen_to(struct probe *probes, int count, int64_t deadline_ns)
 {
     for (;;) {
@@ -114,8 +114,8 @@ static void finish(struct probe *probe)
 
 // ---- judging -----------------------------------------------------------------------------------
 
-// The line that begins with `word`, or, for "", the last one that says something. It is cut out of
-// the text.
+// The first line that begins with `word`, or for "" the last line that is not empty. The text is
+// cut into its lines.
 static const char *find_line(char *text, const char *word)
 {
     const char *found = NULL;
@@ -195,7 +195,7 @@ static enum stn_status judge(struct probe *probe, const char *program, double ti
 
 // ---- all of them -------------------------------------------------------------------------------
 
-// mpirun starts nodes on its own machine itself.
+// Whether a host is this machine, where mpirun needs no ssh.
 static bool is_own_host(const char *host)
 {
     char own[HOST_NAME_MAX + 1] = "";
@@ -216,7 +216,7 @@ static bool is_first_on_host(const struct cluster *cluster, int index)
     return true;
 }
 
-// Probes hosts from node *next on, as many as go at once.
+// Probes the hosts of nodes from *next on, as many as go at once.
 static enum stn_status probe_batch(const struct launch_config *config, const char *program,
                                    const char *command, int *next)
 {

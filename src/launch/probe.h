@@ -6,7 +6,7 @@
 
 #include "launch/launch.h"
 
-// All hosts at the same time; what is wrong with the first node that fails is said in one line.
+// Asks all hosts at the same time. One line says what is wrong with the first node that fails.
 STN_MUST_CHECK enum stn_status launch_probe(const struct launch_config *config);
 
 #endif

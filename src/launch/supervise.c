@@ -26,7 +26,7 @@ enum stn_status launch_signals_begin(struct launch_signals *signals)
 void launch_signals_end(struct launch_signals *signals)
 {
     while (launch_signals_read(signals)) {
-        // Came too late for anyone: the children have ended.
+        // A signal that came now is too late: the children have ended.
     }
     close(signals->fd);
     sigprocmask(SIG_SETMASK, &signals->old_mask, NULL);

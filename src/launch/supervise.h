@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Children that run until they end, with their output and our signals passed on. For this folder.
+// What a launcher needs while its children run: signals that can be read, and output passed on. For
+// this folder.
 #ifndef LAUNCH_SUPERVISE_H
 #define LAUNCH_SUPERVISE_H
 
@@ -9,8 +10,8 @@
 
 #include "stannis/status.h"
 
-// While a launcher waits, SIGINT, SIGTERM and SIGHUP are something to read, and a reader that goes
-// away is no reason to die.
+// While a launcher waits, SIGINT, SIGTERM and SIGHUP can be read from a descriptor, and SIGPIPE is
+// ignored.
 struct launch_signals {
     int fd;
     sigset_t old_mask;
@@ -21,8 +22,8 @@ void launch_signals_end(struct launch_signals *signals);
 // The signal that arrived, or 0.
 int launch_signals_read(struct launch_signals *signals);
 
-// All of it, to one of our own descriptors; what cannot be written is lost, as there is nobody to
-// tell.
+// Writes all of it to stdout or stderr. Output that cannot be written is lost: there is no place to
+// report it.
 void launch_write(int fd, const char *data, size_t bytes);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node's output, cut into lines that begin with its name. A line ends with \n, or with \r where
-// it is drawn again and again; each is written at once, so that lines of several nodes do not mix.
-// For this folder.
+// Writes a node's output as lines that begin with its name. A line ends with \n, or with \r where
+// it is drawn again and again. Each line is written in one piece, so that lines of several nodes do
+// not mix. For this folder.
 #ifndef LAUNCH_TEE_H
 #define LAUNCH_TEE_H
 
@@ -11,13 +11,13 @@ enum { LAUNCH_TEE_BYTES = 4096 };
 
 struct launch_tee {
     const char *name;
-    int to; // descriptor
+    int to; // descriptor to write to
     char line[LAUNCH_TEE_BYTES];
     size_t bytes;
 };
 
 void launch_tee_feed(struct launch_tee *tee, const char *data, size_t bytes);
-// The last line may have no end.
+// Writes the last line, which may have no end.
 void launch_tee_end(struct launch_tee *tee);
 
 #endif

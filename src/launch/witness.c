@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A listening socket in the abstract namespace, so that nothing stays behind in a file system, and
-// one connection a node. A node sends its rank first and waits until it was heard, so that no node
-// ends before it is known; the exit code, if it comes to that, last.
+// The launcher listens on a socket in the abstract namespace, which leaves nothing in a file
+// system, and has one connection to every node. A node sends its rank and waits for an answer, so
+// that no node ends before it is known. At a regular end it sends its exit code.
 #include "launch/witness.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ static socklen_t address_of(const char *name, struct sockaddr_un *out)
 
 // ---- the launcher ------------------------------------------------------------------------------
 
-// What epoll hands back with an event: the connection and who is at its other end.
+// Watches a connection. Events of epoll then tell its descriptor and the rank at its other end.
 static bool watch(const struct launch_witness *witness, int operation, int fd, uint32_t rank)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP,
@@ -71,7 +71,7 @@ void launch_witness_end(struct launch_witness *witness)
     witness->fd = witness->door = -1;
 }
 
-// Any user of the machine may knock; only our own nodes are heard.
+// Any user of the machine may connect; only processes of our own user are heard.
 static bool is_ours(int fd)
 {
     struct ucred peer;
@@ -87,7 +87,7 @@ static void let_in(const struct launch_witness *witness)
     }
 }
 
-// One thing that the node says, or its end.
+// Takes one message of a node, or notes its end.
 static void listen_to(struct launch_witness *witness, int fd, uint32_t rank)
 {
     uint8_t bytes[WIRE_WITNESS_BYTES];
@@ -111,8 +111,8 @@ static void listen_to(struct launch_witness *witness, int fd, uint32_t rank)
     close(fd);
 }
 
-// epoll has what became ready first in front, which poll would not tell: nodes that mpirun ended
-// because of the first come behind it, however late we look.
+// epoll reports connections in the order in which they became ready, which poll does not. So the
+// node that failed first comes before those that mpirun ended because of it, however late we look.
 void launch_witness_take(struct launch_witness *witness)
 {
     struct epoll_event events[EVENTS_AT_ONCE];
@@ -132,7 +132,7 @@ void launch_witness_take(struct launch_witness *witness)
 // ---- a node ------------------------------------------------------------------------------------
 
 static struct {
-    pid_t pid; // a child of the node that exits has nothing to say here
+    pid_t pid; // of the node; a child of it that exits sends nothing
     int fd;
 } self;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A command line being made. When memory is out, `failed` says so, once, at the end. For this
-// folder.
+// A command line in the making. Adding words never fails; when memory was out, `failed` tells at
+// the end. For this folder.
 #ifndef LAUNCH_WORDS_H
 #define LAUNCH_WORDS_H
 
@@ -17,10 +17,11 @@ struct launch_words {
 
 void launch_words_add(struct launch_words *words, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-// The parts of a text between spaces.
+// Adds the parts of a text between spaces.
 void launch_words_split(struct launch_words *words, const char *text);
 void launch_words_fini(struct launch_words *words);
-// For a shell: quoted where needed, joined by spaces. To be freed; NULL when memory is out.
+// The words for a shell: quoted where needed, joined by spaces. To be freed; NULL when memory is
+// out.
 char *launch_words_join(char *const *items);
 
 #endif
