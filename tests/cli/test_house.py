@@ -75,7 +75,7 @@ def sentences(source):
     blocks, last = [], -1
     lines = source.splitlines()
     for kind, found, line in tokens(source):
-        if kind != "comment":
+        if kind != "comment" or "SPDX-License-Identifier" in found:
             continue
         alone = lines[line - 1].lstrip().startswith("//")
         text = re.sub(r"^//\s?|^/\*\s?|\s*\*/$", "", found)
