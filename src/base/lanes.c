@@ -11,8 +11,8 @@
 #include "base/clock.h"
 
 // A core that sleeps loses more than the time to wake up, on a virtual machine above all, so waits
-// of usual length are worth staying awake for. One that somebody else wants, and be it the lane
-// that we wait for, is given up at once: offering it then takes longer than BUSY_NS
+// of usual length are worth staying awake for. A core that another thread wants, even the lane that
+// this one waits for, is given up at once: offering it then takes longer than BUSY_NS
 // (docs/decisions/0019).
 enum { LOOKOUT_NS = 2000 * 1000, BUSY_NS = 20 * 1000, LOOKS_A_TIME = 256 };
 
@@ -70,7 +70,7 @@ static void relax(void)
 #endif
 }
 
-// Whether the gate opened while we looked out.
+// Whether the gate opened while this thread was spinning.
 static bool gate_watch(const struct gate *gate, unsigned seen)
 {
     int64_t now = base_clock_ns(), end = now + LOOKOUT_NS, before;

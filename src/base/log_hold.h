@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Error lines that wait. Of several nodes that fail alike, one is to speak: each holds its line
-// back until they have agreed who. Per thread: a held thread's lines wait, others' go out at once.
+// back until they have agreed which one. Each thread by itself: the lines of a thread that holds
+// wait, those of others go out at once.
 #ifndef BASE_LOG_HOLD_H
 #define BASE_LOG_HOLD_H
 

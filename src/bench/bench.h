@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What others take from the bench.
+// What tuning and the trainer ask of the bench.
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 

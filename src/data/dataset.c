@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening a data set by its spec, and whose class list its labels follow.
+// Opening a data set by its spec, and the choice of the class list that its labels follow.
 #include "stannis/dataset.h"
 
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static enum stn_status options_check(const struct stn_dataset_options *options)
     return STN_OK;
 }
 
-// Whose class list labels follow, and how a class beyond it is refused.
+// The class list that labels follow, and how a class that is not in it is refused.
 struct class_rule {
     const char *source;       // of the data, for messages
     const char *const *names; // NULL: the data's own

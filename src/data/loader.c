@@ -201,8 +201,8 @@ static enum stn_status slots_create(struct data_loader *loader)
 }
 
 // Makes a first sample for nothing: the scratch that it needs is taken now, not when the worker
-// gets its first turn, which may be in the middle of a step. A failure is the later sample's to
-// tell.
+// gets its first turn, which may be in the middle of a step. A failure is not told here: the sample
+// that really needs it will fail, too.
 static void worker_prepare(struct data_loader *loader, struct worker *worker)
 {
     worker->loader = loader;
@@ -432,7 +432,7 @@ static enum stn_status batch_finish(struct data_loader *loader, struct slot *slo
 enum stn_status data_loader_next(struct data_loader *loader, struct data_batch **out)
 {
     *out = NULL;
-    if (loader->taken == loader->asked) { // both change on this thread only
+    if (loader->taken == loader->asked) { // only this thread changes either of them
         return stn_fail(STN_ERR_INTERNAL, "data loader: a batch was taken that was not asked for");
     }
     struct slot *slot = slot_at(loader, loader->taken);

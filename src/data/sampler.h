@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who reads what: the order of an epoch. Every sample exactly once, in a keyed permutation of
-// (seed, epoch); a share of a step is a slice of positions. Pure.
+// The order of an epoch: which sample stands at which position. Every sample exactly once, in a
+// keyed permutation of (seed, epoch); a share of a step is a slice of positions. Pure.
 //
 // Positions beyond the last sample begin a further pass over the same samples within the epoch: in
 // another order, and with other randomness.

@@ -36,7 +36,7 @@ void data_workspace_fini(struct data_workspace *workspace);
 // out.
 void *data_workspace_reserve(struct data_workspace *workspace, struct data_buffer *buffer,
                              size_t size);
-// Keeps the line for whoever decides what becomes of the failure; returns `status`.
+// Keeps the line for the caller, which decides what becomes of the failure; returns `status`.
 enum stn_status data_workspace_fail(struct data_workspace *workspace, enum stn_status status,
                                     const char *format, ...) __attribute__((format(printf, 3, 4)));
 

@@ -201,7 +201,7 @@ static void node_step(struct hypertune_causes *causes, int i, int64_t step,
     incident_update(causes, node, ratio, split_next);
 }
 
-// Of what came and went and cost nothing nobody hears.
+// An incident that came and went and cost nothing is not told.
 static bool node_has_news(struct node *node, double cost_least_s)
 {
     bool begins = node->is_open && !node->is_told && node->incident.cost_s >= cost_least_s;

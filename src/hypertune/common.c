@@ -31,7 +31,8 @@ static bool are_alike(const struct hypertune_off *a, const struct hypertune_off 
 }
 
 // The mean of those like the one that is least off: where two nodes of three are loaded the third
-// shows what is common. Not weighed by noise: who is followed most would seem to have none.
+// shows what is common. Not weighed by noise: the node that is followed most would seem to have
+// none.
 double hypertune_common_shift(const struct hypertune_off nodes[], int count, double *usual)
 {
     int least = least_off(nodes, count, *usual);

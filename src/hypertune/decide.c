@@ -109,8 +109,8 @@ static enum stn_status split_now(struct hypertune_decide *d, int split[])
 // ---- what the reports say ----------------------------------------------------------------------
 
 // A rate taken from a few micro-batches says little about many: quotas are full, and clocks high,
-// after a rest. So a node gets no more than some times what it has shown that rate with. One that
-// it had before is known.
+// after a rest. So a node gets no more than some times what it has shown that rate with. A rate
+// that it has had before, over many samples, is believed at once.
 static void node_limit(struct hypertune_decide *d, int i, int micro_batches)
 {
     struct node *node = &d->nodes[i];
@@ -347,7 +347,8 @@ static void plan_compare(struct hypertune_decide *d)
 static void probes_schedule(struct hypertune_decide *d, int64_t step)
 {
     for (int i = 0; i < d->count; i++) {
-        // As fast as ever, and without work all the same: the objective spares it.
+        // Whether a node without work is as fast as ever: then it is the objective that leaves it
+        // out.
         bool spared = d->objective && d->nodes[i].planned <= d->options.drift_least;
         if (d->plan[i] > 0 || d->now[i].cap == 0 || spared) {
             hypertune_probe_wake(&d->nodes[i].probe);

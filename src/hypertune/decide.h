@@ -7,8 +7,8 @@
 //     hypertune_decide_step          reports of a step in, split of the next out
 //     hypertune_decide_destroy
 //
-// A node at slowdown s takes s·(a + c·m): who takes its processor takes it from both parts. s comes
-// from hypertune/detect, which sees a node's times without what all nodes have in common
+// A node at slowdown s takes s·(a + c·m): a program that takes its processor slows down both parts.
+// s comes from hypertune/detect, which sees a node's times without what all nodes have in common
 // (hypertune/common): a split depends on their proportions alone. The plan does not follow every
 // flutter of s: it is made from the values that were true when they last changed for certain, or
 // drifted out of their noise. A new plan is worth its cost if   gain of a step × steps that it will
@@ -33,8 +33,8 @@
 struct hypertune_decide_options {
     struct hypertune_detect_options detect; // of a single node; more evidence is asked of many
     struct hypertune_probe_options probe;
-    // Of a step's time that a re-plan costs: what nodes had loaded ahead is not theirs any more,
-    // and the new split may be wrong.
+    // Of a step's time that a re-plan costs: samples that nodes have loaded ahead now belong to
+    // others, and the new split may be wrong.
     double cost_steps;
     double gain_errors; // standard errors of a gain that it must exceed
     // Part of a step that a gain must exceed, unless a level is young: equal nodes drift apart and

@@ -30,7 +30,7 @@ void hypertune_probe_rest(struct hypertune_probe *probe,
                           double excess);
 void hypertune_probe_wake(struct hypertune_probe *probe); // it has
 bool hypertune_probe_is_due(const struct hypertune_probe *probe, int64_t step);
-// A probe in this step found the node as slow as before, or no report came.
+// A probe in this step found the node as slow as before, or its report did not come.
 void hypertune_probe_failed(struct hypertune_probe *probe,
                             const struct hypertune_probe_options *options, int64_t step);
 

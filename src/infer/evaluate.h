@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole split through a network, as after each epoch and by stn_eval_run.
+// A whole subset through a network, as after each epoch and by stn_eval_run.
 #ifndef INFER_EVALUATE_H
 #define INFER_EVALUATE_H
 

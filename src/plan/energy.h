@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who computes how many micro-batches of a step so that a step takes little energy, or little of
-// energy and time together. A step of T = τ + exposed exchange, with t_i = a_i + c_i·m_i of the
+// How many micro-batches of a step each node computes so that a step takes little energy, or little
+// of energy and time together. A step of T = τ + exposed exchange, with t_i = a_i + c_i·m_i of the
 // nodes that have work, takes
 //
 //     E = A·T + Σ off_i·T + Σ b_i·t_i     both sums over nodes with work

@@ -23,8 +23,8 @@ __extension__ typedef unsigned __int128 plan_wide;
 // grows.
 void plan_mixture_at(const int64_t counts[], int sources, int64_t position, int64_t taken[]);
 
-// plan_mixture_at for whoever keeps the result elsewhere: find the cut, then ask for the sources
-// one after the other, from the first to the last.
+// plan_mixture_at for callers that keep the result elsewhere: find the cut, then ask for the
+// sources one after the other, from the first to the last.
 struct plan_mixture_cut {
     int bits;       // time is in units of 2^−bits
     plan_wide time; // all places before it are taken

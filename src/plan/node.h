@@ -21,7 +21,7 @@ struct plan_node {
 struct plan_reduction {
     double total_s;  // alone, from the first byte to the last
     double hidden_s; // of it, behind the backward pass
-    double uneven_s; // waiting before it for whoever is late this time
+    double uneven_s; // waiting before it for the node that is late this time
 };
 
 struct plan_objective; // plan/energy.h

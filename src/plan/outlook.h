@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a split promises: how long a step takes, how fast the cluster is, and who waits. Of any
-// split, whichever policy made it. Pure.
+// What a split promises: how long a step takes, how fast the cluster is, and which nodes wait. Of
+// any split, whichever policy made it. Pure.
 #ifndef PLAN_OUTLOOK_H
 #define PLAN_OUTLOOK_H
 

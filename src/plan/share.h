@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who computes what of one step: positions of the public order, and the private samples that belong
-// to each node, laid out in micro-batches. Pure, no memory of its own.
+// What each node computes of one step: positions of the public order, and the private samples that
+// belong to each node, laid out in micro-batches. Pure, no memory of its own.
 //
 // Which samples a step holds follows from its place in the epoch alone (plan/mixture.h); the split
 // only says who computes them:
@@ -13,8 +13,8 @@
 // 3. Public samples fill the others' micro-batches in rank order. All are full but the last filled.
 //
 // So in a full step no node has more than max(split·g, its private samples), and without private
-// data micro-batch k of the step is positions [begin + k·g, begin + k·g + g) of the epoch, whoever
-// computes it: training does not depend on the split.
+// data micro-batch k of the step is positions [begin + k·g, begin + k·g + g) of the epoch,
+// whichever node computes it: training does not depend on the split.
 #ifndef PLAN_SHARE_H
 #define PLAN_SHARE_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who computes how many micro-batches of a step so that the step is as short as can be: the exact
-// integer optimum of
+// How many micro-batches of a step each node computes so that the step is as short as can be: the
+// exact integer optimum of
 //
 //     minimise  max t_i(m_i)   with   Σ m_i = M,   floor_i ≤ m_i ≤ cap_i,   t_i(m) = a_i + c_i·m
 //

@@ -6,11 +6,11 @@
 
 #include "plan/split.h"
 
-// Late enough to know how fast a node is, early enough for all to have heard before anybody has
-// nothing else to do: nobody waits unless one node is 1.2 times as late as another.
+// Late enough to know how fast a node is, early enough that all have heard of it before the first
+// of them has nothing left to do: no node waits unless one is 1.2 times as late as another.
 static const double mark_part = 0.75, kept_part = 0.92;
 static const int planned_least = 8;
-static const double gain_least = 0.01; // of a step: whoever takes samples has not prepared them
+static const double gain_least = 0.01; // of a step: a node that takes samples has not prepared them
 
 bool plan_trade_takes_part(int planned)
 {

@@ -8,7 +8,8 @@
 //     0 ─────────────── mark ─────── kept ──── planned
 //       says how fast     │  may go on │ waits for what all said, if that is not there yet
 //
-// A micro-batch stays what it was, whoever computes it: nothing that is learned depends on it.
+// A micro-batch stays what it was, whichever node computes it: nothing that is learned depends on
+// it.
 #ifndef PLAN_TRADE_H
 #define PLAN_TRADE_H
 

@@ -64,7 +64,7 @@ static void tick_add(struct plot_axis *axis, double value, const char *text)
     }
 }
 
-// 10,000 and more as 10k, 10M, 10G: the unit that the largest tick needs is everybody's.
+// 10,000 and more as 10k, 10M, 10G: all ticks have the unit that the largest one needs.
 static double unit_of(double largest, const char **suffix)
 {
     static const struct {

@@ -69,7 +69,7 @@ static size_t character_bytes(const unsigned char *text)
         }
         uint32_t code = *text & (unsigned char)~forms[more].mask;
         for (size_t i = 1; i <= more; i++) {
-            if ((text[i] & 0xc0) != 0x80) { // the terminator is none either
+            if ((text[i] & 0xc0) != 0x80) { // the terminator is no such character either
                 return 0;
             }
             code = code << 6 | (text[i] & 0x3f);

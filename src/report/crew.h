@@ -18,7 +18,7 @@ struct report_crew_node {
     int moved;                  // by which that changed last; 0: never
     int64_t moved_step;         // when
     double compute, wait, work; // seconds and micro-batches of a step, recent ones most
-    double slowdown;            // 1: as fast as ever; 0: nobody watches
+    double slowdown;            // 1: as fast as ever; 0: the policy does not watch
     // The last time it was slow:
     bool slow; // it still is
     int64_t since_step;

@@ -103,7 +103,8 @@ static void put_counts(struct report_events *events, const char *name,
     put(events, "]", 1);
 }
 
-// What a simulator needs to live through the run again, and a person to see who waited for whom.
+// What a simulator needs to live through the run again, and a person to see which node waited for
+// which.
 static void put_nodes(struct report_events *events, const struct stn_train_step *step)
 {
     put_counts(events, "split", step, offsetof(struct stn_train_node_step, micro_batches));
@@ -264,7 +265,7 @@ enum stn_status report_events_attach(struct report_events *events, int fd, const
 void report_events_close(struct report_events *events)
 {
     if (events->stream) {
-        fclose(events->stream); // every line was flushed: nothing can fail that was not said
+        fclose(events->stream); // every line was flushed: a failure was reported when it happened
     }
     events->stream = NULL;
     report_crew_fini(&events->crew);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON values of things JSON has no word for. All return new references.
+// Values that JSON cannot express as they are. All return new references.
 #ifndef REPORT_JSON_H
 #define REPORT_JSON_H
 

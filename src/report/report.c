@@ -134,7 +134,7 @@ static json_t *compose(const struct report *report, enum stn_status ended,
         report_json_real(result->best_accuracy), "wait_share", report_json_real(result->wait_share),
         "skipped", (json_int_t)result->skipped, "peak_memory", (json_int_t)base_memory_peak(),
         "threads", result->threads, "versions", versions, "epochs", report->epochs);
-    // What the start told comes first, what the result says about the same thing wins.
+    // What was known at the start comes first; what the result says about the same key replaces it.
     json_t *whole = start ? json_copy(start) : json_object();
     bool ok = object && whole && json_object_update(whole, object) == 0;
     ok = ok && (!report->nodes || add_nodes(report, result, whole));
@@ -168,7 +168,7 @@ static int write_all(int fd, const char *bytes, size_t length)
     return 0;
 }
 
-// What is no file, /dev/stdout or a pipe, cannot be replaced.
+// /dev/stdout or a pipe cannot be replaced as a file can.
 static enum stn_status write_in_place(const char *path, const char *bytes, size_t length)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);

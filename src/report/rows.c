@@ -112,7 +112,7 @@ static void put_header(const struct report_rows *rows, struct report_writer *w)
     report_put(w, "%s", rows->colour ? "\033[0m" : "");
 }
 
-// What a row says; the row of the rest says it of all that are not shown.
+// The values of a row; the last row sums up all nodes that are not shown.
 struct row {
     const char *name, *mark, *news;
     int micro_batches;

@@ -30,14 +30,14 @@ STN_MUST_CHECK enum stn_status sim_epoch_init(struct sim_epoch *epoch, struct ba
 void sim_epoch_begin(struct sim_epoch *epoch); // the next one
 int64_t sim_epoch_left(const struct sim_epoch *epoch);
 int64_t sim_epoch_whole(const struct sim_epoch *epoch); // samples of the next one
-// The next step of at most `batch` samples: who does what of it.
+// The next step of at most `batch` samples: what each node does of it.
 struct plan_step sim_epoch_step(const struct sim_epoch *epoch, int64_t batch, int micro_batch,
                                 const int split[]);
 void sim_epoch_advance(struct sim_epoch *epoch, const struct plan_step *step);
 // Goes back to what was saved; returns how many samples are to be computed again.
 int64_t sim_epoch_rewind(struct sim_epoch *epoch);
-// After rewinding: a node is gone for good. Adds what nobody can reach any more in this epoch to
-// *lost.
+// After rewinding: a node is gone for good. Adds the samples that no node can reach any more in
+// this epoch to *lost.
 void sim_epoch_lose(struct sim_epoch *epoch, int node, int64_t *lost);
 
 #endif

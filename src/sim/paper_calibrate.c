@@ -63,8 +63,8 @@ static enum stn_status find_speeds(const struct sim_devices *devices,
     return status;
 }
 
-// What an undisturbed step is longer than computing it is what is seen of the exchange, in which
-// n nodes send 2·(n − 1)/n of the gradients each.
+// The part by which an undisturbed step is longer than its computing is the visible part of the
+// exchange, in which n nodes send 2·(n − 1)/n of the gradients each.
 static double exchange_s(int images, double images_per_s, double compute_s)
 {
     return images / images_per_s - compute_s;

@@ -78,9 +78,9 @@ static enum stn_status split_with(struct sim_pilot *pilot, const struct plan_req
     return status;
 }
 
-// Floors depend on the batch, and the papers' batches do not care for floors. Where theirs leaves
-// no room, it stays: a node whose private data is more than its split does more anyway
-// (plan/share.h).
+// Floors depend on the batch, but the papers' ways choose batches without looking at floors. Where
+// theirs leaves no room, it stays: a node whose private data is more than its split does more
+// anyway (plan/share.h).
 static enum stn_status split_first(struct sim_pilot *pilot, const struct sim_config *config,
                                    const struct plan_cluster *cluster, int64_t samples,
                                    const int64_t private_samples[])

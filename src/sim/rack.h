@@ -20,8 +20,9 @@ struct sim_rack_part {
 struct sim_rack_config {
     struct sim_rack_part host, csd; // csd.count may be 0
     int micro_batch;                // images
-    // What slows the first host down, from a step on; 1: nothing. It forwards the others' messages
-    // as much slower, and that from the start: such a run is to be looked at while it is loaded.
+    // What slows the first host down, from a step on; 1: nothing. From the start it forwards the
+    // others' messages more slowly by the same factor, so only the loaded part of such a run tells
+    // anything.
     double slowdown;
     int64_t slowdown_from;
 };

@@ -139,7 +139,7 @@ static double compute(struct run *run)
     return slowest_s;
 }
 
-// What takes a node's speed takes it as another process does: the node is ready, but does not run.
+// A load slows a node down as another process does: the node is ready to run, but does not run.
 static void report(struct run *run, const struct sim_step *step)
 {
     for (int i = 0; i < run->cluster->count; i++) {

@@ -147,7 +147,8 @@ enum stn_status sim_sizing_run(const struct sim_sizing_config *config, struct si
     if (!out->rows) {
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for %d rows", out->count);
     }
-    // The host alone is what others are compared with: as fast as it can be, whatever is asked.
+    // The host alone is what all others are compared with, so it is planned to be as fast as it can
+    // be, whatever objective is asked for.
     struct sim_sizing_config alone = *config;
     alone.objective = NULL;
     status = sim_sizing_row_run(&alone, 0, &out->alone);
