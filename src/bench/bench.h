@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tuning and the trainer ask of the bench.
+// What stn_bench_run and the choice of a micro-batch share.
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 

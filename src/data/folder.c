@@ -147,7 +147,7 @@ static void folder_close(struct data_store *store)
     free(set);
 }
 
-static enum stn_status splits_find(struct folder *set, const char *dir)
+static enum stn_status subsets_find(struct folder *set, const char *dir)
 {
     set->dirs[STN_SUBSET_TRAIN] = base_arena_printf(&set->arena, "%s/train", dir);
     set->dirs[STN_SUBSET_VAL] = base_arena_printf(&set->arena, "%s/val", dir);
@@ -155,9 +155,9 @@ static enum stn_status splits_find(struct folder *set, const char *dir)
 }
 
 // Where DIR/train holds no directories it is a class called "train", if it is there at all.
-static enum stn_status private_splits_find(struct folder *set, const char *dir)
+static enum stn_status private_subsets_find(struct folder *set, const char *dir)
 {
-    enum stn_status status = splits_find(set, dir);
+    enum stn_status status = subsets_find(set, dir);
     if (status != STN_OK) {
         return status;
     }
@@ -220,7 +220,7 @@ static enum stn_status folder_open(const struct data_spec *spec,
     if (options->image_size) {
         set->store.info.image_size = options->image_size;
     }
-    enum stn_status status = splits_find(set, spec->dir);
+    enum stn_status status = subsets_find(set, spec->dir);
     if (status == STN_OK) {
         status = folder_list(set, spec->dir);
     }
@@ -238,7 +238,7 @@ enum stn_status data_folder_open_private(const char *dir, struct data_store **ou
     if (!set) {
         return fail_memory();
     }
-    enum stn_status status = private_splits_find(set, dir);
+    enum stn_status status = private_subsets_find(set, dir);
     if (status == STN_OK) {
         status = folder_list(set, dir);
     }

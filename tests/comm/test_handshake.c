@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who gets a line to node 0, and who does not: sockets of this machine's own address.
+// Which nodes get a line to node 0, and which do not: sockets of this machine's own address.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who ended first. Nodes are children of the test that do as they are told, one after the other;
-// the witness looks only when all is over.
+// Which node ended first. Nodes are children of the test that do as they are told, one after the
+// other; the witness looks only when all is over.
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
