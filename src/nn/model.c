@@ -6,9 +6,10 @@
 
 #include "nn/net.h"
 
-#define MODEL_ADDRESS(name) &nn_model_##name,
-static const struct nn_model *const models[] = {NN_MODEL_LIST(MODEL_ADDRESS)};
-#undef MODEL_ADDRESS
+#define MODEL(word, from, edge, micro_batch, batchnorm, note)                                      \
+    {.info = {#word, from, edge, micro_batch, batchnorm, note}, .build = nn_build_##word},
+static const struct nn_model models[] = {NN_MODEL_LIST(MODEL)};
+#undef MODEL
 
 enum { MODEL_COUNT = sizeof(models) / sizeof(models[0]) };
 
@@ -19,14 +20,14 @@ int stn_model_count(void)
 
 const struct stn_model_info *stn_model_at(int index)
 {
-    return index >= 0 && index < MODEL_COUNT ? &models[index]->info : NULL;
+    return index >= 0 && index < MODEL_COUNT ? &models[index].info : NULL;
 }
 
 const struct stn_model_info *stn_model_find(const char *name)
 {
     for (int i = 0; name && i < MODEL_COUNT; i++) {
-        if (strcmp(models[i]->info.name, name) == 0) {
-            return &models[i]->info;
+        if (strcmp(models[i].info.name, name) == 0) {
+            return &models[i].info;
         }
     }
     return NULL;
@@ -35,8 +36,8 @@ const struct stn_model_info *stn_model_find(const char *name)
 const struct nn_model *nn_model_of(const struct stn_model_info *info)
 {
     for (int i = 0; i < MODEL_COUNT; i++) {
-        if (&models[i]->info == info) {
-            return models[i];
+        if (&models[i].info == info) {
+            return &models[i];
         }
     }
     return NULL;

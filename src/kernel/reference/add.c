@@ -33,9 +33,7 @@ static enum stn_status backward(struct kernel_op *op, const struct kernel_io *io
     return STN_OK;
 }
 
-static const struct reference_kind kind = {
-    .calls = {.forward = forward, .backward = backward, .destroy = reference_op_destroy},
-    REFERENCE_SIZES(struct add)};
+static const struct reference_kind kind = REFERENCE_KIND(struct add, forward, backward);
 
 enum stn_status reference_add(void *engine, const struct kernel_add *d, struct kernel_op **out)
 {

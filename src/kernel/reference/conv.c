@@ -206,9 +206,7 @@ static enum stn_status backward(struct kernel_op *op, const struct kernel_io *io
     return STN_OK;
 }
 
-static const struct reference_kind kind = {
-    .calls = {.forward = forward, .backward = backward, .destroy = reference_op_destroy},
-    REFERENCE_SIZES(struct conv)};
+static const struct reference_kind kind = REFERENCE_KIND(struct conv, forward, backward);
 
 enum stn_status reference_conv(void *engine, const struct kernel_conv *d, struct kernel_op **out)
 {

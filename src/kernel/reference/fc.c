@@ -79,9 +79,7 @@ static enum stn_status backward(struct kernel_op *op, const struct kernel_io *io
     return STN_OK;
 }
 
-static const struct reference_kind kind = {
-    .calls = {.forward = forward, .backward = backward, .destroy = reference_op_destroy},
-    REFERENCE_SIZES(struct fc)};
+static const struct reference_kind kind = REFERENCE_KIND(struct fc, forward, backward);
 
 enum stn_status reference_fc(void *engine, const struct kernel_fc *d, struct kernel_op **out)
 {

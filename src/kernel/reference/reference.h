@@ -26,6 +26,12 @@ struct reference_kind {
 #define REFERENCE_SIZES(type)                                                                      \
     .bytes = sizeof(type), .description_at = offsetof(type, d),                                    \
     .description = sizeof(((type *)NULL)->d)
+// Of ops that only go forward and backward.
+#define REFERENCE_KIND(type, there, back)                                                          \
+    {                                                                                              \
+        .calls = {.forward = (there), .backward = (back), .destroy = reference_op_destroy},        \
+        REFERENCE_SIZES(type)                                                                      \
+    }
 
 // Makes an op that computes y, otherwise zeroed: it reads nothing in backward and nothing may be in
 // place unless the caller says so in its traits. `x`, its first input, must be NCHW; NULL: its

@@ -49,9 +49,7 @@ static enum stn_status backward(struct kernel_op *op, const struct kernel_io *io
     return STN_OK;
 }
 
-static const struct reference_kind kind = {
-    .calls = {.forward = forward, .backward = backward, .destroy = reference_op_destroy},
-    REFERENCE_SIZES(struct reorder)};
+static const struct reference_kind kind = REFERENCE_KIND(struct reorder, forward, backward);
 
 enum stn_status reference_reorder(void *engine, const struct kernel_reorder *d,
                                   struct kernel_op **out)

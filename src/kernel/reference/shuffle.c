@@ -48,9 +48,7 @@ static enum stn_status backward(struct kernel_op *op, const struct kernel_io *io
     return STN_OK;
 }
 
-static const struct reference_kind kind = {
-    .calls = {.forward = forward, .backward = backward, .destroy = reference_op_destroy},
-    REFERENCE_SIZES(struct shuffle)};
+static const struct reference_kind kind = REFERENCE_KIND(struct shuffle, forward, backward);
 
 enum stn_status reference_shuffle(void *engine, const struct kernel_shuffle *d,
                                   struct kernel_op **out)

@@ -40,9 +40,7 @@ static enum stn_status backward(struct kernel_op *op, const struct kernel_io *io
     return STN_OK;
 }
 
-static const struct reference_kind kind = {
-    .calls = {.forward = forward, .backward = backward, .destroy = reference_op_destroy},
-    REFERENCE_SIZES(struct slice)};
+static const struct reference_kind kind = REFERENCE_KIND(struct slice, forward, backward);
 
 enum stn_status reference_slice(void *engine, const struct kernel_slice *d, struct kernel_op **out)
 {

@@ -36,7 +36,7 @@ static nn_value transition(struct nn_graph *g, const char *name, nn_value x)
     return nn_average_pool(g, x, (struct nn_pool){.size = 2});
 }
 
-static nn_value build(struct nn_graph *g, nn_value x, int classes)
+nn_value nn_build_densenet121(struct nn_graph *g, nn_value x, int classes)
 {
     bool small = nn_image_is_small(g, x);
     x = nn_conv_bn(g, "features.conv0", "features.norm0", x, nn_square(STEM, 7, small ? 1 : 2),
@@ -53,13 +53,3 @@ static nn_value build(struct nn_graph *g, nn_value x, int classes)
     }
     return nn_classifier(g, "classifier", x, 0, classes);
 }
-
-const struct nn_model nn_model_densenet121 = {
-    .info = {.name = "densenet121",
-             .source = "Huang et al. 2016, as torchvision",
-             .default_image_size = 224,
-             .default_micro_batch = 16,
-             .has_batchnorm = true,
-             .small_input_note = "stem with stride 1 and without pooling"},
-    .build = build,
-};

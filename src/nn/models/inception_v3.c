@@ -127,7 +127,7 @@ static nn_value stem(struct nn_graph *g, nn_value x)
 }
 
 // Table 1 of the paper.
-static nn_value build(struct nn_graph *g, nn_value x, int classes)
+nn_value nn_build_inception_v3(struct nn_graph *g, nn_value x, int classes)
 {
     nn_set_batchnorm_epsilon(g, 1e-3F);
     x = stem(g, x);
@@ -144,13 +144,3 @@ static nn_value build(struct nn_graph *g, nn_value x, int classes)
     x = block_e(g, "Mixed_7c", x);
     return nn_classifier(g, "fc", x, 0.5F, classes);
 }
-
-const struct nn_model nn_model_inception_v3 = {
-    .info = {.name = "inception_v3",
-             .source = "Szegedy et al. 2015, as torchvision",
-             .default_image_size = 299,
-             .default_micro_batch = 16,
-             .has_batchnorm = true,
-             .small_input_note = "below 75: stem with stride 1 and without its first pooling"},
-    .build = build,
-};

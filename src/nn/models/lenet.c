@@ -4,7 +4,7 @@
 // dense layers stay small.
 #include "nn/model.h"
 
-static nn_value build(struct nn_graph *g, nn_value x, int classes)
+nn_value nn_build_lenet(struct nn_graph *g, nn_value x, int classes)
 {
     x = nn_conv(g, "conv1", x,
                 (struct nn_conv){
@@ -19,12 +19,3 @@ static nn_value build(struct nn_graph *g, nn_value x, int classes)
     x = nn_dropout(g, x, 0.5F);
     return nn_fc(g, "fc2", x, classes, KERNEL_LINEAR);
 }
-
-const struct nn_model nn_model_lenet = {
-    .info = {.name = "lenet",
-             .source = "LeCun et al. 1998, widened, ReLU",
-             .default_image_size = 28,
-             .default_micro_batch = 64,
-             .small_input_note = "as is; larger inputs are pooled to 7×7"},
-    .build = build,
-};

@@ -30,7 +30,7 @@ static nn_value inverted_residual(struct nn_graph *g, const char *name, nn_value
                                     : nn_batchnorm(g, last, x, KERNEL_LINEAR);
 }
 
-static nn_value build(struct nn_graph *g, nn_value x, int classes)
+nn_value nn_build_mobilenet_v2(struct nn_graph *g, nn_value x, int classes)
 {
     bool small = nn_image_is_small(g, x);
     int block = 0;
@@ -46,13 +46,3 @@ static nn_value build(struct nn_graph *g, nn_value x, int classes)
     x = nn_conv_bn_at(g, nn_name(g, "features.%d", block), 0, x, nn_pointwise(1280), KERNEL_RELU6);
     return nn_classifier(g, "classifier.1", x, 0.2F, classes);
 }
-
-const struct nn_model nn_model_mobilenet_v2 = {
-    .info = {.name = "mobilenet_v2",
-             .source = "Sandler et al. 2018, as torchvision",
-             .default_image_size = 224,
-             .default_micro_batch = 16,
-             .has_batchnorm = true,
-             .small_input_note = "stem and second stage with stride 1"},
-    .build = build,
-};

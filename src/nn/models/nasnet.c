@@ -129,7 +129,7 @@ static struct map reduction_cell(struct nn_graph *g, const char *cell, struct ma
 
 // ---- the network -------------------------------------------------------------------------------
 
-static nn_value build(struct nn_graph *g, nn_value x, int classes)
+nn_value nn_build_nasnet_mobile(struct nn_graph *g, nn_value x, int classes)
 {
     struct nn_conv first = {.out = STEM, .kernel = 3, .stride = nn_image_is_small(g, x) ? 1 : 2};
     nn_set_batchnorm_epsilon(g, 1e-3F);
@@ -153,13 +153,3 @@ static nn_value build(struct nn_graph *g, nn_value x, int classes)
     }
     return nn_classifier(g, "classifier", current.relu, 0.5F, classes);
 }
-
-const struct nn_model nn_model_nasnet_mobile = {
-    .info = {.name = "nasnet_mobile",
-             .source = "Zoph et al. 2018, NASNet-A (4 @ 1056)",
-             .default_image_size = 224,
-             .default_micro_batch = 16,
-             .has_batchnorm = true,
-             .small_input_note = "stem with stride 1"},
-    .build = build,
-};

@@ -55,32 +55,12 @@ static nn_value build(struct nn_graph *g, nn_value x, int classes, const struct 
     return nn_classifier(g, "fc", x, 0, classes);
 }
 
-static nn_value build_18(struct nn_graph *g, nn_value x, int classes)
+nn_value nn_build_resnet18(struct nn_graph *g, nn_value x, int classes)
 {
     return build(g, x, classes, &resnet18);
 }
 
-static nn_value build_50(struct nn_graph *g, nn_value x, int classes)
+nn_value nn_build_resnet50(struct nn_graph *g, nn_value x, int classes)
 {
     return build(g, x, classes, &resnet50);
 }
-
-const struct nn_model nn_model_resnet18 = {
-    .info = {.name = "resnet18",
-             .source = "He et al. 2015, as torchvision",
-             .default_image_size = 224,
-             .default_micro_batch = 16,
-             .has_batchnorm = true,
-             .small_input_note = "stem with stride 1 and without pooling"},
-    .build = build_18,
-};
-
-const struct nn_model nn_model_resnet50 = {
-    .info = {.name = "resnet50",
-             .source = "He et al. 2015, as torchvision",
-             .default_image_size = 224,
-             .default_micro_batch = 16,
-             .has_batchnorm = true,
-             .small_input_note = "stem with stride 1 and without pooling"},
-    .build = build_50,
-};

@@ -39,7 +39,7 @@ static nn_value unit(struct nn_graph *g, const char *name, nn_value input, int o
     return nn_concat(g, 2, (nn_value[]){beside, nn_batchnorm(g, last, x, KERNEL_RELU)});
 }
 
-static nn_value build(struct nn_graph *g, nn_value x, int classes)
+nn_value nn_build_shufflenet_v1(struct nn_graph *g, nn_value x, int classes)
 {
     bool small = nn_image_is_small(g, x);
     x = nn_conv_bn(g, "conv1", "bn1", x, nn_square(STEM, 3, small ? 1 : 2), KERNEL_RELU);
@@ -55,13 +55,3 @@ static nn_value build(struct nn_graph *g, nn_value x, int classes)
     }
     return nn_classifier(g, "fc", x, 0, classes);
 }
-
-const struct nn_model nn_model_shufflenet_v1 = {
-    .info = {.name = "shufflenet_v1",
-             .source = "Zhang et al. 2017, 2×, 3 groups",
-             .default_image_size = 224,
-             .default_micro_batch = 16,
-             .has_batchnorm = true,
-             .small_input_note = "stem with stride 1 and without pooling"},
-    .build = build,
-};

@@ -39,7 +39,7 @@ static nn_value down_unit(struct nn_graph *g, const char *name, nn_value x, int 
     return join(g, l, filter(g, nn_name(g, "%s.branch2", name), x, out / 2, 2));
 }
 
-static nn_value build(struct nn_graph *g, nn_value x, int classes)
+nn_value nn_build_shufflenet_v2_x1_0(struct nn_graph *g, nn_value x, int classes)
 {
     bool small = nn_image_is_small(g, x);
     x = nn_conv_bn_at(g, "conv1", 0, x, nn_square(STEM, 3, small ? 1 : 2), KERNEL_RELU);
@@ -55,13 +55,3 @@ static nn_value build(struct nn_graph *g, nn_value x, int classes)
     x = nn_conv_bn_at(g, "conv5", 0, x, nn_pointwise(LAST), KERNEL_RELU);
     return nn_classifier(g, "fc", x, 0, classes);
 }
-
-const struct nn_model nn_model_shufflenet_v2_x1_0 = {
-    .info = {.name = "shufflenet_v2_x1_0",
-             .source = "Ma et al. 2018, as torchvision",
-             .default_image_size = 224,
-             .default_micro_batch = 16,
-             .has_batchnorm = true,
-             .small_input_note = "stem with stride 1 and without pooling"},
-    .build = build,
-};

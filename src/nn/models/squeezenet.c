@@ -86,30 +86,12 @@ static nn_value build(struct nn_graph *g, nn_value x, int classes, const struct 
     return nn_global_pool(g, x);
 }
 
-static nn_value build_1_0(struct nn_graph *g, nn_value x, int classes)
+nn_value nn_build_squeezenet1_0(struct nn_graph *g, nn_value x, int classes)
 {
     return build(g, x, classes, v1_0);
 }
 
-static nn_value build_1_1(struct nn_graph *g, nn_value x, int classes)
+nn_value nn_build_squeezenet1_1(struct nn_graph *g, nn_value x, int classes)
 {
     return build(g, x, classes, v1_1);
 }
-
-const struct nn_model nn_model_squeezenet1_0 = {
-    .info = {.name = "squeezenet1_0",
-             .source = "Iandola et al. 2016, as torchvision",
-             .default_image_size = 224,
-             .default_micro_batch = 16,
-             .small_input_note = "stem with stride 1"},
-    .build = build_1_0,
-};
-
-const struct nn_model nn_model_squeezenet1_1 = {
-    .info = {.name = "squeezenet1_1",
-             .source = "Iandola et al. 2016, as torchvision",
-             .default_image_size = 224,
-             .default_micro_batch = 16,
-             .small_input_note = "stem with stride 1"},
-    .build = build_1_1,
-};

@@ -46,33 +46,12 @@ static nn_value build(struct nn_graph *g, nn_value x, int classes, bool batchnor
     return nn_fc(g, "classifier.6", x, classes, KERNEL_LINEAR);
 }
 
-static nn_value build_plain(struct nn_graph *g, nn_value x, int classes)
+nn_value nn_build_vgg16(struct nn_graph *g, nn_value x, int classes)
 {
     return build(g, x, classes, false);
 }
 
-static nn_value build_batchnorm(struct nn_graph *g, nn_value x, int classes)
+nn_value nn_build_vgg16_bn(struct nn_graph *g, nn_value x, int classes)
 {
     return build(g, x, classes, true);
 }
-
-static const char small_input_note[] = "first pooling left out";
-
-const struct nn_model nn_model_vgg16 = {
-    .info = {.name = "vgg16",
-             .source = "Simonyan & Zisserman 2014, as torchvision",
-             .default_image_size = 224,
-             .default_micro_batch = 16,
-             .small_input_note = small_input_note},
-    .build = build_plain,
-};
-
-const struct nn_model nn_model_vgg16_bn = {
-    .info = {.name = "vgg16_bn",
-             .source = "Simonyan & Zisserman 2014, as torchvision",
-             .default_image_size = 224,
-             .default_micro_batch = 16,
-             .has_batchnorm = true,
-             .small_input_note = small_input_note},
-    .build = build_batchnorm,
-};
