@@ -60,18 +60,20 @@ struct stn_dataset_info {
 
 struct stn_dataset;
 
+// Opens what a spec names. No image is read yet.
 STN_EXPORT STN_MUST_CHECK enum stn_status
 stn_dataset_open(const struct stn_dataset_options *options, struct stn_dataset **out);
-// Pictures that only this node may read: DIR/CLASS/*.jpg|jpeg|png, all for training; or
+// Opens pictures that only this node may read: DIR/CLASS/*.jpg|jpeg|png, all for training; or
 // DIR/train/CLASS/… and, if there is one, DIR/val/CLASS/…. They are seen as those of `like` (the
 // public set, needed during the call only): in the same size, channels and normalisation, with
 // labels of its class list.
 STN_EXPORT STN_MUST_CHECK enum stn_status
 stn_dataset_open_private(const char *dir, const struct stn_dataset *like, struct stn_dataset **out);
+// Closes it; NULL is fine.
 STN_EXPORT void stn_dataset_close(struct stn_dataset *dataset);
-// Borrowed; valid until close.
+// Says what is in it; NULL of NULL. Borrowed; valid until close.
 STN_EXPORT const struct stn_dataset_info *stn_dataset_info(const struct stn_dataset *dataset);
-// How many samples of a subset each class has: counts[info.classes].
+// Counts how many samples of a subset each class has: counts[info.classes].
 STN_EXPORT void stn_dataset_class_counts(const struct stn_dataset *dataset, enum stn_subset subset,
                                          int64_t counts[]);
 

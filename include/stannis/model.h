@@ -38,11 +38,13 @@ struct stn_model_info {
     const char *small_input_note; // how the stem adapts below 64 px
 };
 
+// How many networks there are.
 STN_EXPORT int stn_model_count(void);
+// A network by its place in the list; NULL outside of 0 … count − 1.
 STN_EXPORT const struct stn_model_info *stn_model_at(int index);
-// NULL when there is no such network.
+// A network by its name; NULL when there is no such network.
 STN_EXPORT const struct stn_model_info *stn_model_find(const char *name);
-// Plans the network without allocating its memory.
+// Says what a network costs: plans it without allocating its memory.
 STN_EXPORT STN_MUST_CHECK enum stn_status stn_model_measure(const struct stn_model_info *model,
                                                             struct stn_model_shape shape,
                                                             int micro_batch,

@@ -49,7 +49,7 @@ struct stn_plan_node {
     bool too_slow;     // no share: one micro-batch would hold all others up
 };
 
-struct stn_plan {
+struct stn_plan_info {
     const char *net, *date, *version; // UTC, as 2026-01-31T12:00:00Z; of Stannis
     int image_size, channels, classes;
     int micro_batch, batch; // g and B
@@ -63,17 +63,22 @@ struct stn_plan {
     double efficiency; // images_per_second / ceiling
     double uniform_images_per_second; // predicted for equal batches
     int nodes;
-    struct stn_plan_node *node; // [nodes]
-    struct base_arena *memory;  // of everything here
 };
 
-STN_EXPORT void stn_plan_destroy(struct stn_plan *plan); // NULL is fine
-// Versioned JSON. Writing replaces the file whole or not at all; reading refuses what is damaged,
-// of another version, or contradicts itself.
+struct stn_plan;
+
+// What the plan says of the cluster; NULL of NULL. Valid until the plan is destroyed.
+STN_EXPORT const struct stn_plan_info *stn_plan_info(const struct stn_plan *plan);
+// What it says of a node, from 0; NULL where there is none. Valid until the plan is destroyed.
+STN_EXPORT const struct stn_plan_node *stn_plan_node(const struct stn_plan *plan, int index);
+// Frees the plan and all that it has told; NULL is fine.
+STN_EXPORT void stn_plan_destroy(struct stn_plan *plan);
+// Writes the plan as versioned JSON; the file is replaced whole or not at all.
 STN_EXPORT STN_MUST_CHECK enum stn_status stn_plan_write(const struct stn_plan *plan,
                                                          const char *path);
+// Reads a plan file; what is damaged, of another version or contradicts itself is refused.
 STN_EXPORT STN_MUST_CHECK enum stn_status stn_plan_read(const char *path, struct stn_plan **out);
-// What the file would hold, to be freed.
+// Gives the text that the file would hold, to be freed with free().
 STN_EXPORT STN_MUST_CHECK enum stn_status stn_plan_text(const struct stn_plan *plan, char **out);
 
 #ifdef __cplusplus

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a network's time goes, layer by layer: filled by stn_bench_run, freed by stn_profile_fini.
+// Where a network's time goes, layer by layer:
+//
+//     stn_profile_create → stn_bench_run, which fills it → rows and events → stn_profile_destroy
+//
+// What it tells is valid until it is filled again or destroyed.
 #ifndef STANNIS_PROFILE_H
 #define STANNIS_PROFILE_H
 
 #include "stannis/export.h"
+#include "stannis/status.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -32,14 +37,23 @@ struct stn_profile_event {
     double begin_us, duration_us;
 };
 
-struct stn_profile {
-    struct stn_profile_row *rows; // in graph order
-    struct stn_profile_event *events;
-    int row_count, event_count;
-    struct base_arena *arena; // keeps the names
-};
+struct stn_profile;
 
-STN_EXPORT void stn_profile_fini(struct stn_profile *profile);
+// Makes an empty one.
+STN_EXPORT STN_MUST_CHECK enum stn_status stn_profile_create(struct stn_profile **out);
+// Frees it; NULL is fine.
+STN_EXPORT void stn_profile_destroy(struct stn_profile *profile);
+
+// How many layers there are; 0 of NULL and of an empty one.
+STN_EXPORT int stn_profile_row_count(const struct stn_profile *profile);
+// A layer, in the network's order; NULL outside of 0 … count − 1.
+STN_EXPORT const struct stn_profile_row *stn_profile_row(const struct stn_profile *profile,
+                                                         int index);
+// How many calls were seen; 0 of NULL and of an empty one.
+STN_EXPORT int stn_profile_event_count(const struct stn_profile *profile);
+// A call, thread after thread; NULL outside of 0 … count − 1.
+STN_EXPORT const struct stn_profile_event *stn_profile_event(const struct stn_profile *profile,
+                                                             int index);
 
 #ifdef __cplusplus
 }

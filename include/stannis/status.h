@@ -36,9 +36,11 @@ enum stn_status {
 
 #define STN_MUST_CHECK __attribute__((warn_unused_result))
 
-// "ERR_INVALID", "invalid argument or input", 2.
+// The name of a status: "ERR_INVALID".
 STN_EXPORT const char *stn_status_name(enum stn_status status);
+// A status in words: "invalid argument or input".
 STN_EXPORT const char *stn_status_text(enum stn_status status);
+// The exit code that suits a program that ends with this status: 0, 1, 2 or 130.
 STN_EXPORT int stn_status_exit_code(enum stn_status status);
 
 // Reports one line at error level and returns `status`, so that detecting reads

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/last_error.h"
+#include "base/need.h"
 #include "stannis/log.h"
 
 static const struct {
@@ -96,4 +97,9 @@ enum stn_status(stn_fail)(enum stn_status status, const char *format, ...)
     remember(line);
     stn_log(STN_LOG_ERROR, "%s", line);
     return status;
+}
+
+enum stn_status base_need(const void *pointer, const char *call, const char *what)
+{
+    return pointer ? STN_OK : stn_fail(STN_ERR_INVALID, "%s: no %s (NULL)", call, what);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/need.h"
 #include "data/class_list.h"
 #include "data/sample.h"
 
@@ -204,15 +205,31 @@ static enum stn_status open_with_list(struct stn_dataset *dataset,
     return status;
 }
 
+static enum stn_status check_names(const struct stn_dataset_options *options)
+{
+    enum stn_status status = STN_OK;
+    for (int i = 0; !status && options->class_names && i < options->class_count; i++) {
+        status = base_need(options->class_names[i], "stn_dataset_open", "name of a class");
+    }
+    return status;
+}
+
 enum stn_status stn_dataset_open(const struct stn_dataset_options *options,
                                  struct stn_dataset **out)
 {
-    *out = NULL;
-    struct stn_dataset *dataset = calloc(1, sizeof(*dataset));
-    if (!dataset) {
-        return fail_memory();
+    enum stn_status status = base_need(out, "stn_dataset_open", "place for the data set");
+    if (!status) {
+        *out = NULL;
+        status = base_need(options, "stn_dataset_open", "options");
     }
-    enum stn_status status = open_with_list(dataset, options);
+    if (!status) {
+        status = check_names(options);
+    }
+    struct stn_dataset *dataset = status ? NULL : calloc(1, sizeof(*dataset));
+    if (!dataset) {
+        return status ? status : fail_memory();
+    }
+    status = open_with_list(dataset, options);
     if (status != STN_OK) {
         stn_dataset_close(dataset);
         return status;
@@ -245,12 +262,20 @@ static enum stn_status private_open(struct stn_dataset *dataset, const char *dir
 enum stn_status stn_dataset_open_private(const char *dir, const struct stn_dataset *like,
                                          struct stn_dataset **out)
 {
-    *out = NULL;
-    struct stn_dataset *dataset = calloc(1, sizeof(*dataset));
-    if (!dataset) {
-        return fail_memory();
+    static const char call[] = "stn_dataset_open_private";
+    enum stn_status status = base_need(out, call, "place for the data set");
+    if (!status) {
+        *out = NULL;
+        status = base_need(dir, call, "directory");
     }
-    enum stn_status status = private_open(dataset, dir, like);
+    if (!status) {
+        status = base_need(like, call, "data set that it is to be like");
+    }
+    struct stn_dataset *dataset = status ? NULL : calloc(1, sizeof(*dataset));
+    if (!dataset) {
+        return status ? status : fail_memory();
+    }
+    status = private_open(dataset, dir, like);
     if (status != STN_OK) {
         stn_dataset_close(dataset);
         return status;
@@ -273,12 +298,15 @@ void stn_dataset_close(struct stn_dataset *dataset)
 
 const struct stn_dataset_info *stn_dataset_info(const struct stn_dataset *dataset)
 {
-    return &dataset->info;
+    return dataset ? &dataset->info : NULL;
 }
 
 void stn_dataset_class_counts(const struct stn_dataset *dataset, enum stn_subset subset,
                               int64_t counts[])
 {
+    if (!dataset || !counts || (unsigned)subset >= STN_SUBSET_COUNT) {
+        return;
+    }
     const struct data_store *store = dataset->store;
     memset(counts, 0, (size_t)dataset->info.classes * sizeof(*counts));
     for (int64_t i = 0; i < dataset->info.count[subset]; i++) {

@@ -2,8 +2,10 @@
 // The list of networks, and what they cost.
 #include "nn/model.h"
 
+#include <stdbool.h>
 #include <string.h>
 
+#include "base/need.h"
 #include "nn/net.h"
 
 #define MODEL(word, from, edge, micro_batch, batchnorm, note)                                      \
@@ -12,6 +14,7 @@ static const struct nn_model models[] = {NN_MODEL_LIST(MODEL)};
 #undef MODEL
 
 enum { MODEL_COUNT = sizeof(models) / sizeof(models[0]) };
+enum { CLASSES_MOST = 1000000, MICRO_BATCH_MOST = 4096 };
 
 int stn_model_count(void)
 {
@@ -48,11 +51,44 @@ bool nn_image_is_small(const struct nn_graph *g, nn_value image)
     return nn_shape(g, image).h < NN_SMALL_IMAGE;
 }
 
+static bool is_listed(const struct stn_model_info *model)
+{
+    bool found = false;
+    for (int i = 0; i < MODEL_COUNT; i++) {
+        found = found || model == &models[i]->info;
+    }
+    return found;
+}
+
+// What creating the net does not look at itself.
+static enum stn_status check_measured(const struct stn_model_info *model,
+                                      const struct stn_model_shape *shape, int micro_batch,
+                                      const struct stn_model_cost *out)
+{
+    static const char call[] = "stn_model_measure";
+    enum stn_status status = base_need(model, call, "network");
+    if (!status) {
+        status = base_need(out, call, "place for the cost");
+    }
+    if (!status && !is_listed(model)) {
+        status = stn_fail(STN_ERR_INVALID, "%s: the network is not one of stn_model_at", call);
+    }
+    if (!status && (shape->classes > CLASSES_MOST || micro_batch > MICRO_BATCH_MOST)) {
+        status =
+            stn_fail(STN_ERR_INVALID, "%s: %d classes in micro-batches of %d: at most %d in %d",
+                     call, shape->classes, micro_batch, CLASSES_MOST, MICRO_BATCH_MOST);
+    }
+    return status;
+}
+
 enum stn_status stn_model_measure(const struct stn_model_info *model, struct stn_model_shape shape,
                                   int micro_batch, struct stn_model_cost *out)
 {
     struct kernel *kernel;
-    enum stn_status status = kernel_create(NULL, 1, &kernel);
+    enum stn_status status = check_measured(model, &shape, micro_batch, out);
+    if (status == STN_OK) {
+        status = kernel_create(NULL, 1, &kernel);
+    }
     if (status != STN_OK) {
         return status;
     }

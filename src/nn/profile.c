@@ -4,7 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
+#include "base/need.h"
 #include "stannis/profile.h"
+
+struct stn_profile {
+    struct stn_profile_row *rows; // in graph order
+    struct stn_profile_event *events;
+    int row_count, event_count;
+    struct base_arena arena; // keeps the names
+};
 
 enum { TIMELINE_CALLS = 200000 };
 
@@ -188,38 +197,76 @@ static void events_take(const struct nn_net *net, struct stn_profile *out)
     }
 }
 
+static void empty(struct stn_profile *profile)
+{
+    base_arena_fini(&profile->arena);
+    free(profile->rows);
+    free(profile->events);
+    *profile = (struct stn_profile){0};
+}
+
 enum stn_status nn_net_profile_take(const struct nn_net *net, struct stn_profile *out)
 {
     bool ok = true;
-    *out = (struct stn_profile){.row_count = net->graph.op_count,
-                                .event_count = call_count(net->profile)};
-    out->arena = calloc(1, sizeof(*out->arena));
-    out->rows = calloc((size_t)out->row_count, sizeof(*out->rows));
-    out->events = calloc((size_t)out->event_count + 1, sizeof(*out->events));
-    if (!out->arena || !out->rows || !out->events) {
+    empty(out);
+    int rows = net->graph.op_count, events = call_count(net->profile);
+    out->rows = calloc((size_t)rows, sizeof(*out->rows));
+    out->events = calloc((size_t)events + 1, sizeof(*out->events));
+    if (!out->rows || !out->events) {
         goto out_profile;
     }
-    for (int n = 0; n < out->row_count; n++) {
+    out->row_count = rows;
+    out->event_count = events;
+    for (int n = 0; n < rows; n++) {
         out->rows[n] = row_of(net, n);
-        out->rows[n].layer = keep(out->arena, out->rows[n].layer, &ok);
-        out->rows[n].op = keep(out->arena, out->rows[n].op, &ok);
+        out->rows[n].layer = keep(&out->arena, out->rows[n].layer, &ok);
+        out->rows[n].op = keep(&out->arena, out->rows[n].op, &ok);
     }
     events_take(net, out);
     if (ok) {
         return STN_OK;
     }
 out_profile:
-    stn_profile_fini(out);
+    empty(out);
     return stn_fail(STN_ERR_NO_MEMORY, "no memory for the profile");
 }
 
-void stn_profile_fini(struct stn_profile *profile)
+// ---- what a caller sees ------------------------------------------------------------------------
+
+enum stn_status stn_profile_create(struct stn_profile **out)
 {
-    if (profile->arena) {
-        base_arena_fini(profile->arena);
+    enum stn_status status = base_need(out, "stn_profile_create", "place for the profile");
+    if (status) {
+        return status;
     }
-    free(profile->arena);
-    free(profile->rows);
-    free(profile->events);
-    *profile = (struct stn_profile){0};
+    *out = calloc(1, sizeof(**out));
+    return *out ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory for the profile");
+}
+
+void stn_profile_destroy(struct stn_profile *profile)
+{
+    if (profile) {
+        empty(profile);
+        free(profile);
+    }
+}
+
+int stn_profile_row_count(const struct stn_profile *profile)
+{
+    return profile ? profile->row_count : 0;
+}
+
+const struct stn_profile_row *stn_profile_row(const struct stn_profile *profile, int index)
+{
+    return index >= 0 && index < stn_profile_row_count(profile) ? &profile->rows[index] : NULL;
+}
+
+int stn_profile_event_count(const struct stn_profile *profile)
+{
+    return profile ? profile->event_count : 0;
+}
+
+const struct stn_profile_event *stn_profile_event(const struct stn_profile *profile, int index)
+{
+    return index >= 0 && index < stn_profile_event_count(profile) ? &profile->events[index] : NULL;
 }

@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/atomic_file.h"
+#include "base/need.h"
 #include "hypertune/policy.h"
 
 static const char format_key[] = "stannis_plan", nodes_key[] = "nodes";
@@ -38,7 +39,7 @@ struct row {
 };
 
 // clang-format off
-#define PLAN(key, kind, field, least) {key, offsetof(struct stn_plan, field), kind, least}
+#define PLAN(key, kind, field, least) {key, offsetof(struct stn_plan_info, field), kind, least}
 #define NODE(key, kind, field, least) {key, offsetof(struct stn_plan_node, field), kind, least}
 
 static const struct row plan_rows[] = {
@@ -95,25 +96,34 @@ enum {
 
 struct stn_plan *planfile_alloc(int nodes)
 {
-    struct base_arena arena = {0}, *memory = base_arena_alloc(&arena, sizeof(*memory));
-    struct stn_plan *plan = memory ? base_arena_alloc(&arena, sizeof(*plan)) : NULL;
+    struct base_arena memory = {0};
+    struct stn_plan *plan = base_arena_alloc(&memory, sizeof(*plan));
     struct stn_plan_node *node =
-        plan ? base_arena_alloc(&arena, (size_t)nodes * sizeof(*node)) : NULL;
+        plan ? base_arena_alloc(&memory, (size_t)nodes * sizeof(*node)) : NULL;
     if (!node) {
-        base_arena_fini(&arena);
+        base_arena_fini(&memory);
         return NULL;
     }
-    *memory = arena;
-    *plan = (struct stn_plan){.nodes = nodes, .node = node, .memory = memory};
+    *plan = (struct stn_plan){.info.nodes = nodes, .node = node, .memory = memory};
     return plan;
 }
 
 void stn_plan_destroy(struct stn_plan *plan)
 {
     if (plan) {
-        struct base_arena arena = *plan->memory; // it keeps itself
-        base_arena_fini(&arena);
+        struct base_arena memory = plan->memory; // it keeps the plan too
+        base_arena_fini(&memory);
     }
+}
+
+const struct stn_plan_info *stn_plan_info(const struct stn_plan *plan)
+{
+    return plan ? &plan->info : NULL;
+}
+
+const struct stn_plan_node *stn_plan_node(const struct stn_plan *plan, int index)
+{
+    return plan && index >= 0 && index < plan->info.nodes ? &plan->node[index] : NULL;
 }
 
 // ---- writing -----------------------------------------------------------------------------------
@@ -147,11 +157,18 @@ static bool rows_write(const struct row *rows, int count, const void *base, json
 
 enum stn_status stn_plan_text(const struct stn_plan *plan, char **out)
 {
+    enum stn_status status = base_need(plan, "stn_plan_text", "plan");
+    if (!status) {
+        status = base_need(out, "stn_plan_text", "place for the text");
+    }
+    if (status) {
+        return status;
+    }
     json_t *object = json_object(), *nodes = json_array();
     bool ok = object && nodes &&
               json_object_set_new(object, format_key, json_integer(FORMAT_VERSION)) == 0 &&
-              rows_write(plan_rows, PLAN_ROWS, plan, object);
-    for (int i = 0; i < plan->nodes && ok; i++) {
+              rows_write(plan_rows, PLAN_ROWS, &plan->info, object);
+    for (int i = 0; i < plan->info.nodes && ok; i++) {
         json_t *node = json_object();
         ok = rows_write(node_rows, NODE_ROWS, &plan->node[i], node);
         ok = json_array_append_new(nodes, node) == 0 && ok;
@@ -166,7 +183,10 @@ enum stn_status stn_plan_text(const struct stn_plan *plan, char **out)
 enum stn_status stn_plan_write(const struct stn_plan *plan, const char *path)
 {
     char *text;
-    enum stn_status status = stn_plan_text(plan, &text);
+    enum stn_status status = base_need(path, "stn_plan_write", "path");
+    if (!status) {
+        status = stn_plan_text(plan, &text);
+    }
     if (status) {
         return status;
     }
@@ -249,7 +269,7 @@ static enum stn_status rows_read(const struct row *rows, int count, size_t other
 static const char *contradiction(const struct stn_plan *plan)
 {
     int64_t sum = 0;
-    for (int i = 0; i < plan->nodes; i++) {
+    for (int i = 0; i < plan->info.nodes; i++) {
         const struct stn_plan_node *node = &plan->node[i];
         if (!(node->each_seconds > 0.0) || !(node->cpus > 0.0)) {
             return "a node without speed";
@@ -259,10 +279,11 @@ static const char *contradiction(const struct stn_plan *plan)
         }
         sum += node->micro_batches;
     }
-    if (sum != ((int64_t)plan->batch + plan->micro_batch - 1) / plan->micro_batch) {
+    if (sum != ((int64_t)plan->info.batch + plan->info.micro_batch - 1) / plan->info.micro_batch) {
         return "shares that do not add up to the batch";
     }
-    return plan->hidden_seconds > plan->reduction_seconds ? "more hidden than there is" : NULL;
+    return plan->info.hidden_seconds > plan->info.reduction_seconds ? "more hidden than there is"
+                                                                    : NULL;
 }
 
 static enum stn_status check_format(const json_t *root, const char *label)
@@ -295,10 +316,10 @@ static enum stn_status decode(const json_t *root, const char *label, struct stn_
     if (!plan) {
         return stn_fail(STN_ERR_NO_MEMORY, "%s: no memory for the plan", label);
     }
-    status = rows_read(plan_rows, PLAN_ROWS, 2, root, label, plan->memory, plan);
-    for (int i = 0; i < plan->nodes && !status; i++) {
+    status = rows_read(plan_rows, PLAN_ROWS, 2, root, label, &plan->memory, &plan->info);
+    for (int i = 0; i < plan->info.nodes && !status; i++) {
         status = rows_read(node_rows, NODE_ROWS, 0, json_array_get(nodes, (size_t)i), label,
-                           plan->memory, &plan->node[i]);
+                           &plan->memory, &plan->node[i]);
     }
     const char *wrong = status ? NULL : contradiction(plan);
     if (wrong) {
@@ -344,7 +365,15 @@ enum stn_status planfile_parse(const char *text, size_t bytes, const char *label
 
 enum stn_status stn_plan_read(const char *path, struct stn_plan **out)
 {
-    FILE *file = fopen(path, "re");
+    enum stn_status status = base_need(out, "stn_plan_read", "place for the plan");
+    if (!status) {
+        *out = NULL;
+        status = base_need(path, "stn_plan_read", "path");
+    }
+    FILE *file = status ? NULL : fopen(path, "re");
+    if (status) {
+        return status;
+    }
     if (!file) {
         return stn_fail(STN_ERR_NOT_FOUND, "%s: cannot open: %s", path, strerror(errno));
     }

@@ -8,7 +8,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/arena.h"
 #include "stannis/plan.h"
+
+struct stn_plan {
+    struct stn_plan_info info;
+    struct stn_plan_node *node; // [info.nodes]
+    struct base_arena memory;   // of everything here, and of the plan itself
+};
 
 // A plan without values, with room for its nodes; NULL when memory is out.
 struct stn_plan *planfile_alloc(int nodes);

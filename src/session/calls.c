@@ -2,6 +2,7 @@
 // The calls that a session is given to. Each looks at what it was given, and has the module do it
 // whose work it is.
 #include "base/last_error.h"
+#include "base/need.h"
 #include "bench/bench.h"
 #include "infer/evaluate.h"
 #include "infer/predict.h"
@@ -30,9 +31,9 @@ enum stn_status stn_train_run(struct stn_session *session, const struct stn_trai
     if (status) {
         return status;
     }
-    status = session_need(config, "stn_train_run", "settings");
+    status = base_need(config, "stn_train_run", "settings");
     if (!status) {
-        status = session_need(out, "stn_train_run", "place for the result");
+        status = base_need(out, "stn_train_run", "place for the result");
     }
     if (!status) {
         *out = (struct stn_train_result){0};
@@ -60,9 +61,9 @@ enum stn_status stn_tune_run(struct stn_session *session, const struct stn_train
     if (status) {
         return status;
     }
-    status = session_need(config, "stn_tune_run", "settings");
+    status = base_need(config, "stn_tune_run", "settings");
     if (!status) {
-        status = session_need(out, "stn_tune_run", "place for the plan");
+        status = base_need(out, "stn_tune_run", "place for the plan");
     }
     if (!status) {
         *out = NULL;
@@ -78,9 +79,9 @@ enum stn_status stn_eval_run(struct stn_session *session, const struct stn_eval_
     if (status) {
         return status;
     }
-    status = session_need(config, "stn_eval_run", "settings");
+    status = base_need(config, "stn_eval_run", "settings");
     if (!status) {
-        status = session_need(out, "stn_eval_run", "place for the result");
+        status = base_need(out, "stn_eval_run", "place for the result");
     }
     if (!status) {
         *out = (struct stn_eval_result){0};
@@ -96,9 +97,9 @@ enum stn_status stn_bench_run(struct stn_session *session, const struct stn_benc
     if (status) {
         return status;
     }
-    status = session_need(config, "stn_bench_run", "settings");
+    status = base_need(config, "stn_bench_run", "settings");
     if (!status) {
-        status = session_need(out, "stn_bench_run", "place for the result");
+        status = base_need(out, "stn_bench_run", "place for the result");
     }
     if (!status) {
         *out = (struct stn_bench_result){0};
@@ -114,9 +115,9 @@ enum stn_status stn_predictor_open(struct stn_session *session, const char *chec
     if (status) {
         return status;
     }
-    status = session_need(checkpoint, "stn_predictor_open", "checkpoint");
+    status = base_need(checkpoint, "stn_predictor_open", "checkpoint");
     if (!status) {
-        status = session_need(out, "stn_predictor_open", "place for the predictor");
+        status = base_need(out, "stn_predictor_open", "place for the predictor");
     }
     if (!status) {
         status = infer_predictor_open(checkpoint, backend, threads, out);
@@ -129,15 +130,15 @@ enum stn_status stn_predictor_classify(struct stn_predictor *predictor, const ch
 {
     static const char call[] = "stn_predictor_classify";
     base_last_error_clear();
-    enum stn_status status = session_need(predictor, call, "predictor");
+    enum stn_status status = base_need(predictor, call, "predictor");
     if (!status) {
-        status = session_need(image_path, call, "image");
+        status = base_need(image_path, call, "image");
     }
     if (!status) {
-        status = session_need(out, call, "place for the predictions");
+        status = base_need(out, call, "place for the predictions");
     }
     if (!status) {
-        status = session_need(count, call, "place for their number");
+        status = base_need(count, call, "place for their number");
     }
     if (!status) {
         status = infer_predictor_classify(predictor, image_path, top, out, count);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/last_error.h"
+#include "base/need.h"
 
 struct stn_session {
     bool alone, own_sink;
@@ -70,7 +71,7 @@ enum stn_status stn_session_open(const struct stn_session_options *options,
 {
     const struct stn_session_options defaults = stn_session_defaults();
     base_last_error_clear();
-    enum stn_status status = session_need(out, "stn_session_open", "place for the session");
+    enum stn_status status = base_need(out, "stn_session_open", "place for the session");
     if (status) {
         return status;
     }
@@ -128,11 +129,6 @@ enum stn_status session_end(struct stn_session *session, enum stn_status status)
 {
     atomic_store(&session->busy, false);
     return base_last_error_settle(status);
-}
-
-enum stn_status session_need(const void *pointer, const char *call, const char *what)
-{
-    return pointer ? STN_OK : stn_fail(STN_ERR_INVALID, "%s: no %s (NULL)", call, what);
 }
 
 enum stn_status session_connect(struct stn_session *session, double timeout_seconds,

@@ -12,9 +12,6 @@
 STN_MUST_CHECK enum stn_status session_begin(struct stn_session *session, const char *call);
 // Returns `status`.
 enum stn_status session_end(struct stn_session *session, enum stn_status status);
-// ERR_INVALID with a line if `pointer` is NULL; `what` is it called.
-STN_MUST_CHECK enum stn_status session_need(const void *pointer, const char *call,
-                                            const char *what);
 // The session's nodes, connected; for comm_close.
 STN_MUST_CHECK enum stn_status session_connect(struct stn_session *session, double timeout_seconds,
                                                struct comm **out);

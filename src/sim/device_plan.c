@@ -19,9 +19,10 @@ static enum stn_status add_node(struct sim_reader *r, const struct stn_plan *pla
         return conf_fail(&r->conf, "name: '%.80s' is a device already", node->name);
     }
     *net = (struct sim_device_net){
-        .net = base_arena_strdup(arena, plan->net),
-        .source = base_arena_printf(arena, "%s, measured %s", r->conf.label, plan->date),
-        .line = {.fixed_s = node->fixed_seconds, .each_s = node->each_seconds / plan->micro_batch},
+        .net = base_arena_strdup(arena, plan->info.net),
+        .source = base_arena_printf(arena, "%s, measured %s", r->conf.label, plan->info.date),
+        .line = {.fixed_s = node->fixed_seconds,
+                 .each_s = node->each_seconds / plan->info.micro_batch},
     };
     *out = (struct sim_device){
         .name = base_arena_strdup(arena, node->name), .nets = net, .net_count = 1};
@@ -30,12 +31,12 @@ static enum stn_status add_node(struct sim_reader *r, const struct stn_plan *pla
 
 enum stn_status sim_reader_add_plan(struct sim_reader *r, const struct stn_plan *plan)
 {
-    if (plan->nodes > NODES_MAX - r->devices->count) {
-        return conf_fail(&r->conf, "a plan of %d nodes; at most %d devices are kept", plan->nodes,
-                         NODES_MAX);
+    if (plan->info.nodes > NODES_MAX - r->devices->count) {
+        return conf_fail(&r->conf, "a plan of %d nodes; at most %d devices are kept",
+                         plan->info.nodes, NODES_MAX);
     }
-    enum stn_status status = sim_reader_reserve(r, plan->nodes);
-    for (int i = 0; i < plan->nodes && status == STN_OK; i++) {
+    enum stn_status status = sim_reader_reserve(r, plan->info.nodes);
+    for (int i = 0; i < plan->info.nodes && status == STN_OK; i++) {
         struct sim_device *device = &r->devices->devices[r->devices->count];
         status = add_node(r, plan, &plan->node[i], device);
         r->devices->count += status == STN_OK;

@@ -144,13 +144,14 @@ static enum stn_status split_by_plan(struct trainer *t, int *batch)
 {
     const struct stn_train_config *config = &t->meta.config;
     const struct stn_plan *plan = t->plan;
+    const struct stn_plan_info *info = stn_plan_info(plan);
     const struct tune_subject subject = trainer_subject(t);
     tune_plan_take(plan, &t->profile);
     crew_profile_use_measured(&t->profile);
     enum stn_status status = tune_plan_split(&subject, &t->profile, batch, &t->splits);
-    if (!status && plan->batch == config->batch && plan->policy == config->policy) {
-        for (int i = 0; i < plan->nodes; i++) {
-            t->splits.values[i] = plan->node[i].micro_batches;
+    if (!status && info->batch == config->batch && info->policy == config->policy) {
+        for (int i = 0; i < info->nodes; i++) {
+            t->splits.values[i] = stn_plan_node(plan, i)->micro_batches;
         }
         int over = crew_splits_over_cap(&t->splits, &t->profile.cluster);
         if (over >= 0) {

@@ -98,10 +98,10 @@ enum stn_status trainer_open_plan(struct trainer *t)
     if (status || !t->plan) {
         return status;
     }
-    config->micro_batch = t->plan->micro_batch;
-    config->batch = config->batch ? config->batch : t->plan->batch;
+    config->micro_batch = stn_plan_info(t->plan)->micro_batch;
+    config->batch = config->batch ? config->batch : stn_plan_info(t->plan)->batch;
     if (config->policy == STN_POLICY_DEFAULT) {
-        config->policy = t->plan->policy;
+        config->policy = stn_plan_info(t->plan)->policy;
     }
     return STN_OK;
 }

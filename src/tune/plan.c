@@ -125,11 +125,11 @@ static bool fill_nodes(const struct crew_profile *profile, const int split[],
                        const struct plan_outlook_node *outlook, struct stn_plan *plan)
 {
     bool ok = true;
-    for (int i = 0; i < plan->nodes && ok; i++) {
+    for (int i = 0; i < plan->info.nodes && ok; i++) {
         const struct crew_node_profile *about = &profile->about[i];
         const struct plan_node *node = &profile->nodes[i];
         plan->node[i] = (struct stn_plan_node){
-            .name = base_arena_strdup(plan->memory, node->name),
+            .name = base_arena_strdup(&plan->memory, node->name),
             .threads = about->threads,
             .cpus = about->cpus,
             .fixed_seconds = node->curve.line.fixed_s,
@@ -140,7 +140,7 @@ static bool fill_nodes(const struct crew_profile *profile, const int split[],
             .noise = about->noise,
             .samples = about->samples,
             .outliers = about->outliers,
-            .doubt = *about->doubt ? base_arena_strdup(plan->memory, about->doubt) : NULL,
+            .doubt = *about->doubt ? base_arena_strdup(&plan->memory, about->doubt) : NULL,
             .memory_needed = about->memory_needed,
             .memory_limit = about->memory_limit,
             .floor = node->floor,
@@ -159,25 +159,25 @@ static void fill_head(const struct tune_subject *subject, const struct crew_prof
 {
     const struct stn_train_config *config = subject->config;
     const struct plan_reduction *reduction = &profile->cluster.reduction;
-    plan->net = base_arena_strdup(plan->memory, config->net);
-    plan->date = date_now(plan->memory);
-    plan->version = base_arena_strdup(plan->memory, STN_VERSION);
-    plan->image_size = config->data.image_size;
-    plan->channels = subject->channels;
-    plan->classes = subject->classes;
-    plan->micro_batch = profile->cluster.micro_batch;
-    plan->batch = batch;
-    plan->policy = config->policy;
-    plan->in_turn = profile->in_turn;
-    plan->tuning_seconds = profile->seconds;
-    plan->reduction_seconds = reduction->total_s;
-    plan->hidden_seconds = reduction->hidden_s;
-    plan->uneven_seconds = reduction->uneven_s;
-    plan->step_seconds = outlook->step_s;
-    plan->images_per_second = outlook->samples_per_s;
-    plan->ceiling = outlook->ceiling;
-    plan->efficiency = outlook->efficiency;
-    plan->uniform_images_per_second = uniform_speed(subject, profile, batch);
+    plan->info.net = base_arena_strdup(&plan->memory, config->net);
+    plan->info.date = date_now(&plan->memory);
+    plan->info.version = base_arena_strdup(&plan->memory, STN_VERSION);
+    plan->info.image_size = config->data.image_size;
+    plan->info.channels = subject->channels;
+    plan->info.classes = subject->classes;
+    plan->info.micro_batch = profile->cluster.micro_batch;
+    plan->info.batch = batch;
+    plan->info.policy = config->policy;
+    plan->info.in_turn = profile->in_turn;
+    plan->info.tuning_seconds = profile->seconds;
+    plan->info.reduction_seconds = reduction->total_s;
+    plan->info.hidden_seconds = reduction->hidden_s;
+    plan->info.uneven_seconds = reduction->uneven_s;
+    plan->info.step_seconds = outlook->step_s;
+    plan->info.images_per_second = outlook->samples_per_s;
+    plan->info.ceiling = outlook->ceiling;
+    plan->info.efficiency = outlook->efficiency;
+    plan->info.uniform_images_per_second = uniform_speed(subject, profile, batch);
 }
 
 enum stn_status tune_plan_describe(const struct tune_subject *subject,
@@ -191,7 +191,8 @@ enum stn_status tune_plan_describe(const struct tune_subject *subject,
     if (ok) {
         const struct plan_outlook whole = plan_outlook_of(&profile->cluster, split, outlook);
         fill_head(subject, profile, batch, &whole, plan);
-        ok = fill_nodes(profile, split, outlook, plan) && plan->net && plan->date && plan->version;
+        ok = fill_nodes(profile, split, outlook, plan) && plan->info.net && plan->info.date &&
+             plan->info.version;
     }
     free(outlook);
     if (!ok) {
@@ -207,11 +208,12 @@ enum stn_status tune_plan_describe(const struct tune_subject *subject,
 static bool same_nodes(const struct stn_plan *plan, const struct cluster *cluster, char *why,
                        size_t bytes)
 {
-    if (plan->nodes != cluster->count) {
-        snprintf(why, bytes, "it is for %d nodes, and there are %d", plan->nodes, cluster->count);
+    if (plan->info.nodes != cluster->count) {
+        snprintf(why, bytes, "it is for %d nodes, and there are %d", plan->info.nodes,
+                 cluster->count);
         return false;
     }
-    for (int i = 0; i < plan->nodes; i++) {
+    for (int i = 0; i < plan->info.nodes; i++) {
         const struct stn_plan_node *planned = &plan->node[i];
         const struct cluster_node *here = &cluster->nodes[i];
         if (strcmp(planned->name, here->name) != 0) {
@@ -236,14 +238,14 @@ bool tune_plan_fits(const struct stn_plan *plan, const struct tune_subject *subj
         const char *what;
         int planned, here;
     } numbers[] = {
-        {"image size", plan->image_size, config->data.image_size},
-        {"number of channels", plan->channels, subject->channels},
-        {"number of classes", plan->classes, subject->classes},
-        {"micro-batch", plan->micro_batch,
-         config->micro_batch > 0 ? config->micro_batch : plan->micro_batch},
+        {"image size", plan->info.image_size, config->data.image_size},
+        {"number of channels", plan->info.channels, subject->channels},
+        {"number of classes", plan->info.classes, subject->classes},
+        {"micro-batch", plan->info.micro_batch,
+         config->micro_batch > 0 ? config->micro_batch : plan->info.micro_batch},
     };
-    if (strcmp(plan->net, config->net) != 0) {
-        snprintf(why, bytes, "it is for %.40s, not for %.40s", plan->net, config->net);
+    if (strcmp(plan->info.net, config->net) != 0) {
+        snprintf(why, bytes, "it is for %.40s, not for %.40s", plan->info.net, config->net);
         return false;
     }
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
@@ -268,7 +270,7 @@ enum stn_status tune_plan_check(const struct stn_plan *plan, const struct tune_s
 
 void tune_plan_take(const struct stn_plan *plan, struct crew_profile *profile)
 {
-    for (int i = 0; i < plan->nodes; i++) {
+    for (int i = 0; i < plan->info.nodes; i++) {
         const struct stn_plan_node *node = &plan->node[i];
         struct crew_node_profile *about = &profile->about[i];
         about->line = (struct plan_line){node->fixed_seconds, node->each_seconds};
@@ -280,8 +282,8 @@ void tune_plan_take(const struct stn_plan *plan, struct crew_profile *profile)
         about->outliers = node->outliers;
         snprintf(about->doubt, sizeof(about->doubt), "%s", node->doubt ? node->doubt : "");
     }
-    profile->in_turn = plan->in_turn;
-    profile->seconds = plan->tuning_seconds;
+    profile->in_turn = plan->info.in_turn;
+    profile->seconds = plan->info.tuning_seconds;
     profile->cluster.reduction = (struct plan_reduction){
-        plan->reduction_seconds, plan->hidden_seconds, plan->uneven_seconds};
+        plan->info.reduction_seconds, plan->info.hidden_seconds, plan->info.uneven_seconds};
 }

@@ -87,6 +87,13 @@ class HeadersTest(unittest.TestCase):
             result = self.compile(["c++", "-std=c++17"], "alone.cc", f'#include "stannis/{header.name}"\n')
             self.assertEqual((result.returncode, result.stderr), (0, ""), header.name)
 
+    def test_no_private_type(self):
+        """A struct or enum without our prefix is nobody's business outside."""
+        for header in HEADERS:
+            text = re.sub(r"//.*", "", header.read_text(encoding="utf-8"))
+            self.assertEqual([name for name in re.findall(r"\b(?:struct|enum|union)\s+(\w+)", text)
+                              if not name.startswith("stn_")], [], header.name)
+
     def test_stannis_h_includes_all(self):
         text = (ROOT / "include/stannis/stannis.h").read_text(encoding="utf-8")
         self.assertEqual(sorted(re.findall(r'#include "stannis/(\w+\.h)"', text)),

@@ -5,6 +5,7 @@
 
 #include "cluster_run.h"
 #include "cmocka_all.h"
+#include "planfile/planfile.h"
 #include "small_run.h"
 #include "support.h"
 
@@ -29,11 +30,11 @@ static void on_tuning(void *context, const struct stn_tune_progress *tuning)
 static void on_tuned(void *context, const struct stn_plan *plan)
 {
     struct seen *seen = context;
-    seen->nodes = plan->nodes;
+    seen->nodes = plan->info.nodes;
     seen->samples_least = plan->node[0].samples;
-    seen->micro_batches = (plan->batch + plan->micro_batch - 1) / plan->micro_batch;
-    seen->step_seconds = plan->step_seconds;
-    for (int i = 0; i < plan->nodes; i++) {
+    seen->micro_batches = (plan->info.batch + plan->info.micro_batch - 1) / plan->info.micro_batch;
+    seen->step_seconds = plan->info.step_seconds;
+    for (int i = 0; i < plan->info.nodes; i++) {
         const struct stn_plan_node *node = &plan->node[i];
         seen->samples_least =
             node->samples < seen->samples_least ? node->samples : seen->samples_least;

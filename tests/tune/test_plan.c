@@ -79,14 +79,14 @@ static void shares_follow_speeds(void **state)
 {
     (void)state;
     struct stn_plan *plan = plan_for(384); // 24 micro-batches
-    assert_int_equal(plan->batch, 384);
+    assert_int_equal(plan->info.batch, 384);
     assert_int_equal(plan->node[0].micro_batches, 16);
     assert_int_equal(plan->node[1].micro_batches, 4);
     assert_int_equal(plan->node[2].micro_batches, 4);
-    assert_within(plan->step_seconds, 0.161 + 0.005 + 0.004, 1e-6);
-    assert_within(plan->ceiling, 16 / 0.010 + 2 * 16 / 0.040, 1e-6);
-    assert_within(plan->images_per_second, 384 / plan->step_seconds, 1e-6);
-    assert_within(plan->uniform_images_per_second, 384 / (0.321 + 0.005 + 0.004), 1e-6);
+    assert_within(plan->info.step_seconds, 0.161 + 0.005 + 0.004, 1e-6);
+    assert_within(plan->info.ceiling, 16 / 0.010 + 2 * 16 / 0.040, 1e-6);
+    assert_within(plan->info.images_per_second, 384 / plan->info.step_seconds, 1e-6);
+    assert_within(plan->info.uniform_images_per_second, 384 / (0.321 + 0.005 + 0.004), 1e-6);
     assert_null(plan->node[0].doubt);
     assert_string_equal(plan->node[2].doubt, "it shook");
     stn_plan_destroy(plan);
@@ -96,10 +96,11 @@ static void the_batch_is_the_smallest_that_is_efficient(void **state)
 {
     (void)state;
     struct stn_plan *plan = plan_for(STN_BATCH_AUTO);
-    assert_true(plan->efficiency >= 0.95);
-    assert_true(plan->batch > PLAN_BATCH_LEAST && plan->batch <= 100000 / PLAN_BATCH_STEPS_LEAST);
-    struct stn_plan *smaller = plan_for(plan->batch - 16);
-    assert_true(smaller->efficiency < 0.95);
+    assert_true(plan->info.efficiency >= 0.95);
+    assert_true(plan->info.batch > PLAN_BATCH_LEAST &&
+                plan->info.batch <= 100000 / PLAN_BATCH_STEPS_LEAST);
+    struct stn_plan *smaller = plan_for(plan->info.batch - 16);
+    assert_true(smaller->info.efficiency < 0.95);
     stn_plan_destroy(smaller);
     stn_plan_destroy(plan);
 }

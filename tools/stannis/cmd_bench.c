@@ -136,10 +136,15 @@ static enum stn_status run(int argc, char **argv)
         o.config.shape.image_size = stn_model_find(o.config.net)->default_image_size;
     }
     struct stn_bench_result result = {0};
-    struct stn_profile profile = {0};
-    o.config.profile = o.profile || o.trace ? &profile : NULL;
-    struct stn_session *session;
-    status = verb_open_session(true, &session);
+    struct stn_profile *profile = NULL;
+    if (o.profile || o.trace) {
+        status = stn_profile_create(&profile);
+    }
+    o.config.profile = profile;
+    struct stn_session *session = NULL;
+    if (status == STN_OK) {
+        status = verb_open_session(true, &session);
+    }
     if (status == STN_OK) {
         status = stn_bench_run(session, &o.config, &result);
     }
@@ -149,12 +154,12 @@ static enum stn_status run(int argc, char **argv)
         print_human(&o, &result);
     }
     if (status == STN_OK && o.profile) {
-        profile_print(&profile, o.json ? stderr : stdout);
+        profile_print(profile, o.json ? stderr : stdout);
     }
     if (status == STN_OK && o.trace) {
-        status = profile_write_trace(&profile, o.trace);
+        status = profile_write_trace(profile, o.trace);
     }
-    stn_profile_fini(&profile);
+    stn_profile_destroy(profile);
     stn_session_close(session);
     return status;
 }

@@ -17,8 +17,8 @@ static double seconds_of(const struct stn_plan_node *node, double micro_batches)
 static double most_micro_batches(const struct stn_plan *plan)
 {
     double most = 2.0;
-    for (int i = 0; i < plan->nodes; i++) {
-        most = fmax(most, 2.0 * plan->node[i].micro_batches);
+    for (int i = 0; i < stn_plan_info(plan)->nodes; i++) {
+        most = fmax(most, 2.0 * stn_plan_node(plan, i)->micro_batches);
     }
     return most;
 }
@@ -31,10 +31,11 @@ static double error_of(const struct stn_plan_node *node, double micro_batches)
 
 static enum stn_status add_curve(struct plot *plot, const struct stn_plan *plan, int i, double most)
 {
-    const struct stn_plan_node *node = &plan->node[i];
+    const struct stn_plan_node *node = stn_plan_node(plan, i);
+    const int micro_batch = stn_plan_info(plan)->micro_batch;
     double x[POINTS], y[POINTS], low[POINTS], high[POINTS];
     for (int p = 0; p < POINTS; p++) {
-        double m = 1.0 + (most - 1.0) * p / (POINTS - 1), images = m * plan->micro_batch;
+        double m = 1.0 + (most - 1.0) * p / (POINTS - 1), images = m * micro_batch;
         double seconds = seconds_of(node, m), error = fmin(error_of(node, m), 0.5 * seconds);
         x[p] = images;
         y[p] = images / seconds;
@@ -54,7 +55,7 @@ static enum stn_status add_curve(struct plot *plot, const struct stn_plan *plan,
     if (status != STN_OK || node->micro_batches == 0) {
         return status;
     }
-    double at = (double)node->micro_batches * plan->micro_batch;
+    double at = (double)node->micro_batches * micro_batch;
     double speed = at / seconds_of(node, node->micro_batches);
     const struct plot_series share = {
         .kind = PLOT_POINTS, .x = &at, .y = &speed, .count = 1, .colour = i};
@@ -63,12 +64,13 @@ static enum stn_status add_curve(struct plot *plot, const struct stn_plan *plan,
 
 enum stn_status plan_plot(const struct stn_plan *plan, const char *path)
 {
+    const struct stn_plan_info *info = stn_plan_info(plan);
     char title[128], subtitle[160];
-    snprintf(title, sizeof(title), "%.40s, %d pixels: speed of a node by its batch", plan->net,
-             plan->image_size);
+    snprintf(title, sizeof(title), "%.40s, %d pixels: speed of a node by its batch", info->net,
+             info->image_size);
     snprintf(subtitle, sizeof(subtitle),
-             "points: shares of a step of %d images; together %.4g img/s predicted", plan->batch,
-             plan->images_per_second);
+             "points: shares of a step of %d images; together %.4g img/s predicted", info->batch,
+             info->images_per_second);
     const struct plot_options options = {.title = title,
                                          .subtitle = subtitle,
                                          .x_label = "images a step on this node",
@@ -80,7 +82,7 @@ enum stn_status plan_plot(const struct stn_plan *plan, const char *path)
         return status;
     }
     double most = most_micro_batches(plan);
-    for (int i = 0; i < plan->nodes && status == STN_OK; i++) {
+    for (int i = 0; i < info->nodes && status == STN_OK; i++) {
         status = add_curve(plot, plan, i, most);
     }
     if (status == STN_OK) {

@@ -52,8 +52,8 @@ static struct kind *kind_find(struct kind *kinds, int *count, const char *op)
 static int kinds_of(const struct stn_profile *profile, struct kind *kinds)
 {
     int count = 0;
-    for (int i = 0; i < profile->row_count; i++) {
-        const struct stn_profile_row *row = &profile->rows[i];
+    for (int i = 0; i < stn_profile_row_count(profile); i++) {
+        const struct stn_profile_row *row = stn_profile_row(profile, i);
         struct kind *kind = kind_find(kinds, &count, row->op);
         if (kind) {
             kind->layers++;
@@ -102,8 +102,8 @@ void profile_print(const struct stn_profile *profile, FILE *out)
         fputc('\n', out);
     }
     print_heading("layer                    op                  shape    strip", out);
-    for (int i = 0; i < profile->row_count; i++) {
-        const struct stn_profile_row *row = &profile->rows[i];
+    for (int i = 0; i < stn_profile_row_count(profile); i++) {
+        const struct stn_profile_row *row = stn_profile_row(profile, i);
         fprintf(out, "%-24.24s %-16.16s %4d→%4d@%-3d %3d ", row->layer, row->op, row->in_channels,
                 row->out_channels, row->out_size, row->strip);
         print_cost(&row->forward, out);
@@ -120,13 +120,13 @@ void profile_print(const struct stn_profile *profile, FILE *out)
 static void write_events(const struct stn_profile *profile, FILE *out)
 {
     fputs("{\"traceEvents\":[\n", out);
-    for (int i = 0; i < profile->event_count; i++) {
-        const struct stn_profile_event *e = &profile->events[i];
+    for (int i = 0; i < stn_profile_event_count(profile); i++) {
+        const struct stn_profile_event *e = stn_profile_event(profile, i);
         fprintf(out,
                 "{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%.3f,"
                 "\"dur\":%.3f,\"args\":{\"op\":\"%s\",\"strip\":%d}}%s\n",
                 e->layer, e->phase, e->lane + 1, e->begin_us, e->duration_us, e->op, e->strip,
-                i + 1 < profile->event_count ? "," : "");
+                i + 1 < stn_profile_event_count(profile) ? "," : "");
     }
     fputs("],\"displayTimeUnit\":\"ms\"}\n", out);
 }
