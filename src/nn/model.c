@@ -55,7 +55,7 @@ static bool is_listed(const struct stn_model_info *model)
 {
     bool found = false;
     for (int i = 0; i < MODEL_COUNT; i++) {
-        found = found || model == &models[i]->info;
+        found = found || model == &models[i].info;
     }
     return found;
 }
