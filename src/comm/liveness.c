@@ -38,7 +38,7 @@ static bool is_watched(const struct comm *comm, int peer)
 // ---- losing a node -----------------------------------------------------------------------------
 
 // The lowest living node other than `lost`.
-static int reporter(struct comm *comm, int lost)
+static int first_alive(struct comm *comm, int lost)
 {
     for (int i = 0; i < comm->rank; i++) {
         if (i != lost && !comm_process_is_gone(comm, i)) {
@@ -48,7 +48,7 @@ static int reporter(struct comm *comm, int lost)
     return comm->rank;
 }
 
-static void report(struct comm *comm, int lost, enum comm_loss loss)
+static void log_loss(struct comm *comm, int lost, enum comm_loss loss)
 {
     const struct wire_sign *last = &comm->peers[lost].last;
     char where[WIRE_PHASE_BYTES + 48] = "", why[64];
@@ -104,10 +104,10 @@ static void lose(struct comm *comm, int lost, enum comm_loss loss, bool reported
     if (atomic_load(&comm->lost) >= 0 || comm->leave_ns != 0) {
         return;
     }
-    int first = reporter(comm, lost);
+    int first = first_alive(comm, lost);
     bool ours = first == comm->rank;
     if (ours) {
-        report(comm, lost, loss);
+        log_loss(comm, lost, loss);
     }
     comm->notice = (struct wire_sign){
         .kind = COMM_SIGN_LOST, .lost = lost, .loss = (int32_t)loss, .reported = ours};

@@ -11,7 +11,7 @@
 
 // In the child: tells the parent the errno of what failed; 0 if `prepare` did, which has logged
 // why.
-static void report(int fd, int error)
+static void tell_parent(int fd, int error)
 {
     while (write(fd, &error, sizeof(error)) < 0 && errno == EINTR) {
     }
@@ -32,23 +32,23 @@ static void reset_signals(void)
 static void become(const struct launch_child *child, pid_t parent, int failure)
 {
     if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, child->death_signal) != 0) {
-        report(failure, errno);
+        tell_parent(failure, errno);
     }
     if (getppid() != parent) {
         _exit(127); // the parent ended before the death signal was set
     }
     reset_signals();
     if (child->prepare && child->prepare(child->context) != STN_OK) {
-        report(failure, 0);
+        tell_parent(failure, 0);
     }
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null < 0 || dup2(null, STDIN_FILENO) < 0 ||
         (child->out >= 0 && dup2(child->out, STDOUT_FILENO) < 0) ||
         (child->err >= 0 && dup2(child->err, STDERR_FILENO) < 0)) {
-        report(failure, errno);
+        tell_parent(failure, errno);
     }
     execvp(child->argv[0], child->argv);
-    report(failure, errno);
+    tell_parent(failure, errno);
 }
 
 enum stn_status launch_child_start(const struct launch_child *child, pid_t *out)

@@ -21,8 +21,8 @@
 #include "emulate/emulate.h"
 #include "launch/child.h"
 #include "launch/filter.h"
+#include "launch/hosts.h"
 #include "launch/line.h"
-#include "launch/probe.h"
 #include "launch/supervise.h"
 #include "launch/witness.h"
 #include "stannis/log.h"
@@ -261,7 +261,7 @@ enum stn_status launch_run(const struct launch_config *config, int *exit_code)
     snprintf(name, sizeof(name), "%d.%lld", getpid(), (long long)base_clock_ns());
     enum stn_status status = find_mpirun();
     if (status == STN_OK && launch_is_remote(config->cluster)) {
-        status = launch_probe(config);
+        status = launch_check_hosts(config);
     }
     if (status == STN_OK) {
         status = launch_signals_begin(&run.signals);

@@ -33,7 +33,7 @@ struct node {
     struct launch_tee tees[STREAMS];
 };
 
-struct crew {
+struct family {
     const struct launch_local_config *config;
     struct emulate *emulate;
     struct launch_signals signals;
@@ -47,7 +47,7 @@ struct crew {
 // ---- a child -----------------------------------------------------------------------------------
 
 struct place {
-    const struct crew *crew;
+    const struct family *family;
     int rank;
 };
 
@@ -61,17 +61,17 @@ static bool set_number(const char *name, int number)
 static enum stn_status take_place(void *context)
 {
     const struct place *place = context;
-    const struct crew *crew = place->crew;
-    const struct cluster_node *node = &crew->config->cluster->nodes[place->rank];
+    const struct family *family = place->family;
+    const struct cluster_node *node = &family->config->cluster->nodes[place->rank];
     int threads =
         node->threads ? node->threads : base_cpu_threads(base_cpu_share().affinity, node->cpus);
     if (!set_number("RANK", place->rank) || !set_number("LOCAL_RANK", place->rank) ||
-        !set_number("WORLD_SIZE", crew->count) || !set_number("MASTER_PORT", crew->port) ||
+        !set_number("WORLD_SIZE", family->count) || !set_number("MASTER_PORT", family->port) ||
         !set_number("OMP_NUM_THREADS", threads) || setenv("MASTER_ADDR", "127.0.0.1", 1) != 0 ||
         setenv("STANNIS_NODE", node->name, 1) != 0) {
         return stn_fail(STN_ERR_NO_MEMORY, "node %s: no memory for its environment", node->name);
     }
-    return emulate_enter(crew->emulate, place->rank, getpid());
+    return emulate_enter(family->emulate, place->rank, getpid());
 }
 
 static void close_streams(int ends[STREAMS][2])
@@ -85,20 +85,20 @@ static void close_streams(int ends[STREAMS][2])
     }
 }
 
-static enum stn_status start_node(struct crew *crew, int rank)
+static enum stn_status start_node(struct family *family, int rank)
 {
-    struct node *node = &crew->nodes[rank];
-    const char *name = crew->config->cluster->nodes[rank].name;
+    struct node *node = &family->nodes[rank];
+    const char *name = family->config->cluster->nodes[rank].name;
     int ends[STREAMS][2] = {{-1, -1}, {-1, -1}};
-    for (int i = 0; i < STREAMS && !crew->config->raw; i++) {
+    for (int i = 0; i < STREAMS && !family->config->raw; i++) {
         if (pipe2(ends[i], O_CLOEXEC) != 0) {
             close_streams(ends);
             return stn_fail(STN_ERR_IO, "node %s: cannot make a pipe: %s", name, strerror(errno));
         }
         node->tees[i] = (struct launch_tee){.name = name, .to = STDOUT_FILENO + i};
     }
-    struct place place = {crew, rank};
-    struct launch_child child = {.argv = crew->config->argv,
+    struct place place = {family, rank};
+    struct launch_child child = {.argv = family->config->argv,
                                  .out = ends[0][1],
                                  .err = ends[1][1],
                                  .death_signal = SIGKILL,
@@ -113,7 +113,7 @@ static enum stn_status start_node(struct crew *crew, int rank)
     if (status != STN_OK) {
         return status;
     }
-    crew->running++;
+    family->running++;
     node->pid_fd = pidfd_open(node->pid, 0);
     return node->pid_fd >= 0
                ? STN_OK
@@ -122,24 +122,24 @@ static enum stn_status start_node(struct crew *crew, int rank)
 
 // ---- all of them -------------------------------------------------------------------------------
 
-static void signal_all(const struct crew *crew, int number)
+static void signal_all(const struct family *family, int number)
 {
-    for (int i = 0; i < crew->count; i++) {
-        if (crew->nodes[i].pid > 0) {
-            kill(-crew->nodes[i].pid, number);
+    for (int i = 0; i < family->count; i++) {
+        if (family->nodes[i].pid > 0) {
+            kill(-family->nodes[i].pid, number);
         }
     }
 }
 
-static void end_all(struct crew *crew)
+static void end_all(struct family *family)
 {
-    if (crew->kill_ns == 0) {
-        signal_all(crew, SIGTERM);
-        crew->kill_ns = base_clock_ns() + grace_ns;
+    if (family->kill_ns == 0) {
+        signal_all(family, SIGTERM);
+        family->kill_ns = base_clock_ns() + grace_ns;
     }
 }
 
-static void take_end(struct crew *crew, struct node *node)
+static void take_end(struct family *family, struct node *node)
 {
     int wait_status;
     kill(-node->pid, SIGKILL); // what it left behind; its pid is not reused until we wait for it
@@ -150,10 +150,10 @@ static void take_end(struct crew *crew, struct node *node)
     close(node->pid_fd);
     node->pid_fd = -1;
     node->pid = 0;
-    crew->running--;
+    family->running--;
     if (code != 0) {
-        crew->code = crew->code ? crew->code : code;
-        end_all(crew);
+        family->code = family->code ? family->code : code;
+        end_all(family);
     }
 }
 
@@ -171,61 +171,61 @@ static void take_output(struct node *node, int stream)
 }
 
 // Passes a first signal on to the nodes; a second one kills them.
-static void take_signal(struct crew *crew, int *signals)
+static void take_signal(struct family *family, int *signals)
 {
-    int number = launch_signals_read(&crew->signals);
+    int number = launch_signals_read(&family->signals);
     if (number) {
-        signal_all(crew, ++*signals == 1 ? number : SIGKILL);
+        signal_all(family, ++*signals == 1 ? number : SIGKILL);
     }
 }
 
-static nfds_t fill_polled(struct crew *crew)
+static nfds_t fill_polled(struct family *family)
 {
     nfds_t used = 0;
-    crew->polled[used++] = (struct pollfd){.fd = crew->signals.fd, .events = POLLIN};
-    for (int i = 0; i < crew->count; i++) {
-        const struct node *node = &crew->nodes[i];
+    family->polled[used++] = (struct pollfd){.fd = family->signals.fd, .events = POLLIN};
+    for (int i = 0; i < family->count; i++) {
+        const struct node *node = &family->nodes[i];
         for (int j = 0; j < STREAMS; j++) {
-            crew->polled[used++] = (struct pollfd){.fd = node->fds[j], .events = POLLIN};
+            family->polled[used++] = (struct pollfd){.fd = node->fds[j], .events = POLLIN};
         }
-        crew->polled[used++] = (struct pollfd){.fd = node->pid_fd, .events = POLLIN};
+        family->polled[used++] = (struct pollfd){.fd = node->pid_fd, .events = POLLIN};
     }
     return used;
 }
 
-static int poll_ms(const struct crew *crew)
+static int poll_ms(const struct family *family)
 {
-    if (crew->kill_ns == 0 || crew->kill_ns == INT64_MAX) {
+    if (family->kill_ns == 0 || family->kill_ns == INT64_MAX) {
         return -1;
     }
-    int64_t left_ns = crew->kill_ns - base_clock_ns();
+    int64_t left_ns = family->kill_ns - base_clock_ns();
     return left_ns > 0 ? (int)(left_ns / 1000000) + 1 : 0;
 }
 
-static void watch(struct crew *crew)
+static void watch(struct family *family)
 {
     int signals = 0;
-    while (crew->running > 0) {
-        int ready = poll(crew->polled, fill_polled(crew), poll_ms(crew));
+    while (family->running > 0) {
+        int ready = poll(family->polled, fill_polled(family), poll_ms(family));
         if (ready == 0) {
-            signal_all(crew, SIGKILL);
-            crew->kill_ns = INT64_MAX;
+            signal_all(family, SIGKILL);
+            family->kill_ns = INT64_MAX;
         }
         if (ready <= 0) {
             continue;
         }
-        if (crew->polled[0].revents) {
-            take_signal(crew, &signals);
+        if (family->polled[0].revents) {
+            take_signal(family, &signals);
         }
-        for (int i = 0; i < crew->count; i++) {
-            const struct pollfd *polled = &crew->polled[1 + i * NODE_FDS];
+        for (int i = 0; i < family->count; i++) {
+            const struct pollfd *polled = &family->polled[1 + i * NODE_FDS];
             for (int j = 0; j < STREAMS; j++) {
                 if (polled[j].revents) {
-                    take_output(&crew->nodes[i], j);
+                    take_output(&family->nodes[i], j);
                 }
             }
             if (polled[STREAMS].revents) {
-                take_end(crew, &crew->nodes[i]);
+                take_end(family, &family->nodes[i]);
             }
         }
     }
@@ -233,20 +233,20 @@ static void watch(struct crew *crew)
 
 // Reads the last output of nodes that have ended, without waiting: a process that is none of the
 // nodes may still hold a pipe.
-static void read_rest(struct crew *crew)
+static void read_rest(struct family *family)
 {
-    nfds_t used = fill_polled(crew);
-    crew->polled[0].fd = -1;
-    while (poll(crew->polled, used, 0) > 0) {
-        for (int i = 0; i < crew->count; i++) {
+    nfds_t used = fill_polled(family);
+    family->polled[0].fd = -1;
+    while (poll(family->polled, used, 0) > 0) {
+        for (int i = 0; i < family->count; i++) {
             for (int j = 0; j < STREAMS; j++) {
-                if (crew->polled[1 + i * NODE_FDS + j].revents) {
-                    take_output(&crew->nodes[i], j);
+                if (family->polled[1 + i * NODE_FDS + j].revents) {
+                    take_output(&family->nodes[i], j);
                 }
             }
         }
-        used = fill_polled(crew);
-        crew->polled[0].fd = -1;
+        used = fill_polled(family);
+        family->polled[0].fd = -1;
     }
 }
 
@@ -283,10 +283,10 @@ static enum stn_status check_nodes(const struct cluster *cluster)
     return STN_OK;
 }
 
-static enum stn_status make_shares(struct crew *crew)
+static enum stn_status make_shares(struct family *family)
 {
-    enum stn_status status = emulate_create(crew->config->cluster, &crew->emulate);
-    if (status == STN_OK && emulate_method(crew->emulate) == EMULATE_PACING) {
+    enum stn_status status = emulate_create(family->config->cluster, &family->emulate);
+    if (status == STN_OK && emulate_method(family->emulate) == EMULATE_PACING) {
         status = stn_fail(STN_ERR_UNSUPPORTED,
                           "control groups cannot be made here (they need root, or a delegated "
                           "group), and only stannis itself can keep to a share without");
@@ -294,54 +294,54 @@ static enum stn_status make_shares(struct crew *crew)
     return status;
 }
 
-static enum stn_status run_crew(struct crew *crew)
+static enum stn_status run_all(struct family *family)
 {
     enum stn_status status = STN_OK;
-    for (int i = 0; i < crew->count && status == STN_OK; i++) {
-        status = start_node(crew, i);
+    for (int i = 0; i < family->count && status == STN_OK; i++) {
+        status = start_node(family, i);
     }
     if (status != STN_OK) {
-        signal_all(crew, SIGKILL);
+        signal_all(family, SIGKILL);
     }
-    watch(crew);
+    watch(family);
     return status;
 }
 
 enum stn_status launch_local_run(const struct launch_local_config *config, int *exit_code)
 {
     int count = config->cluster->count;
-    struct crew crew = {.config = config, .count = count};
+    struct family family = {.config = config, .count = count};
     enum stn_status status = check_nodes(config->cluster);
     if (status == STN_OK) {
-        status = find_port(&crew.port);
+        status = find_port(&family.port);
     }
     if (status == STN_OK) {
-        status = launch_signals_begin(&crew.signals);
+        status = launch_signals_begin(&family.signals);
     }
     if (status != STN_OK) {
         return status;
     }
-    crew.nodes = calloc((size_t)count, sizeof(*crew.nodes));
-    crew.polled = calloc(1 + (size_t)count * NODE_FDS, sizeof(*crew.polled));
-    if (!crew.nodes || !crew.polled) {
+    family.nodes = calloc((size_t)count, sizeof(*family.nodes));
+    family.polled = calloc(1 + (size_t)count * NODE_FDS, sizeof(*family.polled));
+    if (!family.nodes || !family.polled) {
         status = stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", count);
         goto out_free;
     }
     for (int i = 0; i < count; i++) {
-        crew.nodes[i].pid_fd = crew.nodes[i].fds[0] = crew.nodes[i].fds[1] = -1;
+        family.nodes[i].pid_fd = family.nodes[i].fds[0] = family.nodes[i].fds[1] = -1;
     }
-    status = make_shares(&crew);
+    status = make_shares(&family);
     if (status != STN_OK) {
         goto out_shares;
     }
-    status = run_crew(&crew);
-    *exit_code = crew.code;
+    status = run_all(&family);
+    *exit_code = family.code;
 out_shares:
-    emulate_destroy(crew.emulate);
-    read_rest(&crew);
+    emulate_destroy(family.emulate);
+    read_rest(&family);
 out_free:
-    free(crew.polled);
-    free(crew.nodes);
-    launch_signals_end(&crew.signals);
+    free(family.polled);
+    free(family.nodes);
+    launch_signals_end(&family.signals);
     return status;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs `PROGRAM --version --protocol && command -v orted` on each other host. orted is the daemon
 // that mpirun starts there.
-#include "launch/probe.h"
+#include "launch/hosts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 enum { BATCH_MAX = 64, SSH_FAILED = 255, NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
 static const char version[] = "stannis " STN_VERSION, protocol_word[] = "protocol ";
 
-struct probe {
+struct host_check {
     const struct cluster_node *node;
     pid_t pid;
     int fd; // stdout and stderr of the command; −1: at the end
@@ -36,10 +36,10 @@ struct probe {
 // ---- running -----------------------------------------------------------------------------------
 
 static enum stn_status start(const struct launch_config *config, const char *command,
-                             const struct cluster_node *node, struct probe *probe)
+                             const struct cluster_node *node, struct host_check *check)
 {
     int ends[2];
-    *probe = (struct probe){.node = node, .fd = -1};
+    *check = (struct host_check){.node = node, .fd = -1};
     if (pipe2(ends, O_CLOEXEC) != 0) {
         return stn_fail(STN_ERR_IO, "cannot make a pipe: %s", strerror(errno));
     }
@@ -50,40 +50,40 @@ static enum stn_status start(const struct launch_config *config, const char *com
     struct launch_child child = {
         .argv = words.items, .out = ends[1], .err = ends[1], .death_signal = SIGKILL};
     enum stn_status status = words.failed ? stn_fail(STN_ERR_NO_MEMORY, "no memory to start ssh")
-                                          : launch_child_start(&child, &probe->pid);
+                                          : launch_child_start(&child, &check->pid);
     close(ends[1]);
     launch_words_fini(&words);
     if (status != STN_OK) {
         close(ends[0]);
         return status;
     }
-    probe->fd = ends[0];
+    check->fd = ends[0];
     return STN_OK;
 }
 
-static void take(struct probe *probe)
+static void take(struct host_check *check)
 {
     char rest[256];
-    size_t room = sizeof(probe->text) - 1 - probe->bytes;
+    size_t room = sizeof(check->text) - 1 - check->bytes;
     ssize_t got =
-        read(probe->fd, room ? probe->text + probe->bytes : rest, room ? room : sizeof(rest));
+        read(check->fd, room ? check->text + check->bytes : rest, room ? room : sizeof(rest));
     if (got > 0) {
-        probe->bytes += room ? (size_t)got : 0;
+        check->bytes += room ? (size_t)got : 0;
     } else if (got == 0 || errno != EINTR) {
-        close(probe->fd);
-        probe->fd = -1;
+        close(check->fd);
+        check->fd = -1;
     }
 }
 
 // Reads until the output of all has ended, or time is up.
-static void listen_to(struct probe *probes, int count, int64_t deadline_ns)
+static void listen_to(struct host_check *checks, int count, int64_t deadline_ns)
 {
     for (;;) {
         struct pollfd fds[BATCH_MAX];
         int open = 0;
         for (int i = 0; i < count; i++) {
-            fds[i] = (struct pollfd){.fd = probes[i].fd, .events = POLLIN};
-            open += probes[i].fd >= 0;
+            fds[i] = (struct pollfd){.fd = checks[i].fd, .events = POLLIN};
+            open += checks[i].fd >= 0;
         }
         int64_t left_ns = deadline_ns - base_clock_ns();
         if (open == 0 || left_ns <= 0) {
@@ -92,24 +92,24 @@ static void listen_to(struct probe *probes, int count, int64_t deadline_ns)
         int ready = poll(fds, (nfds_t)count, (int)(left_ns / 1000000) + 1);
         for (int i = 0; ready > 0 && i < count; i++) {
             if (fds[i].revents) {
-                take(&probes[i]);
+                take(&checks[i]);
             }
         }
     }
 }
 
-static void finish(struct probe *probe)
+static void finish(struct host_check *check)
 {
     int wait_status = 0;
-    bool late = probe->fd >= 0;
+    bool late = check->fd >= 0;
     if (late) {
-        kill(-probe->pid, SIGKILL);
-        close(probe->fd);
+        kill(-check->pid, SIGKILL);
+        close(check->fd);
     }
-    while (waitpid(probe->pid, &wait_status, 0) < 0 && errno == EINTR) {
+    while (waitpid(check->pid, &wait_status, 0) < 0 && errno == EINTR) {
     }
-    probe->exit_code = late ? -1 : launch_exit_code(wait_status);
-    probe->text[probe->bytes] = '\0';
+    check->exit_code = late ? -1 : launch_exit_code(wait_status);
+    check->text[check->bytes] = '\0';
 }
 
 // ---- judging -----------------------------------------------------------------------------------
@@ -128,15 +128,15 @@ static const char *find_line(char *text, const char *word)
     return found;
 }
 
-static enum stn_status judge_failure(struct probe *probe, const char *program)
+static enum stn_status judge_failure(struct host_check *check, const char *program)
 {
-    const char *name = probe->node->name, *host = probe->node->host;
+    const char *name = check->node->name, *host = check->node->host;
     char protocol[LAUNCH_PROTOCOL_BYTES];
     launch_protocol(protocol);
-    bool has_program = strstr(probe->text, protocol) != NULL;
-    const char *last = find_line(probe->text, "");
+    bool has_program = strstr(check->text, protocol) != NULL;
+    const char *last = find_line(check->text, "");
     last = last ? last : "it said nothing";
-    if (probe->exit_code == SSH_FAILED) {
+    if (check->exit_code == SSH_FAILED) {
         return stn_fail(STN_ERR_NODE_LOST, "node %s: cannot reach host %s: %s", name, host, last);
     }
     if (has_program) {
@@ -144,12 +144,12 @@ static enum stn_status judge_failure(struct probe *probe, const char *program)
                         "node %s: host %s has no orted; install Open MPI there (openmpi-bin)", name,
                         host);
     }
-    if (probe->exit_code == NOT_FOUND || probe->exit_code == NOT_EXECUTABLE) {
+    if (check->exit_code == NOT_FOUND || check->exit_code == NOT_EXECUTABLE) {
         return stn_fail(STN_ERR_NOT_FOUND, "node %s: host %s has no program %s; install %s there",
                         name, host, program, version);
     }
     return stn_fail(STN_ERR_INVALID, "node %s: %s --version on host %s failed with code %d: %s",
-                    name, program, host, probe->exit_code, last);
+                    name, program, host, check->exit_code, last);
 }
 
 void launch_protocol(char text[LAUNCH_PROTOCOL_BYTES])
@@ -159,14 +159,14 @@ void launch_protocol(char text[LAUNCH_PROTOCOL_BYTES])
 }
 
 // Programs understand each other if they speak the same protocol, whatever their versions.
-static enum stn_status judge_protocol(struct probe *probe, const char *program)
+static enum stn_status judge_protocol(struct host_check *check, const char *program)
 {
-    const char *name = probe->node->name, *host = probe->node->host;
-    char ours[LAUNCH_PROTOCOL_BYTES], text[sizeof(probe->text)];
+    const char *name = check->node->name, *host = check->node->host;
+    char ours[LAUNCH_PROTOCOL_BYTES], text[sizeof(check->text)];
     launch_protocol(ours);
-    memcpy(text, probe->text, sizeof(text));
+    memcpy(text, check->text, sizeof(text));
     const char *theirs = find_line(text, protocol_word);
-    const char *their_version = find_line(probe->text, "stannis ");
+    const char *their_version = find_line(check->text, "stannis ");
     if (!their_version) {
         return stn_fail(STN_ERR_INVALID, "node %s: %s on host %s does not tell its version", name,
                         program, host);
@@ -180,17 +180,17 @@ static enum stn_status judge_protocol(struct probe *probe, const char *program)
     return STN_OK;
 }
 
-static enum stn_status judge(struct probe *probe, const char *program, double timeout_seconds)
+static enum stn_status judge(struct host_check *check, const char *program, double timeout_seconds)
 {
-    const char *name = probe->node->name, *host = probe->node->host;
-    if (probe->exit_code < 0) {
+    const char *name = check->node->name, *host = check->node->host;
+    if (check->exit_code < 0) {
         return stn_fail(STN_ERR_NODE_LOST, "node %s: host %s did not answer within %g s", name,
                         host, timeout_seconds);
     }
-    if (probe->exit_code != 0) {
-        return judge_failure(probe, program);
+    if (check->exit_code != 0) {
+        return judge_failure(check, program);
     }
-    return judge_protocol(probe, program);
+    return judge_protocol(check, program);
 }
 
 // ---- all of them -------------------------------------------------------------------------------
@@ -216,13 +216,13 @@ static bool is_first_on_host(const struct cluster *cluster, int index)
     return true;
 }
 
-// Probes the hosts of nodes from *next on, as many as go at once.
-static enum stn_status probe_batch(const struct launch_config *config, const char *program,
+// Checks the hosts of nodes from *next on, as many as go at once.
+static enum stn_status check_batch(const struct launch_config *config, const char *program,
                                    const char *command, int *next)
 {
     const struct cluster *cluster = config->cluster;
-    struct probe *probes = calloc(BATCH_MAX, sizeof(*probes));
-    if (!probes) {
+    struct host_check *checks = calloc(BATCH_MAX, sizeof(*checks));
+    if (!checks) {
         return stn_fail(STN_ERR_NO_MEMORY, "no memory to check the hosts");
     }
     int64_t deadline_ns = base_clock_ns() + (int64_t)(fmin(config->timeout_seconds, 1e6) * 1e9);
@@ -231,22 +231,22 @@ static enum stn_status probe_batch(const struct launch_config *config, const cha
     for (; *next < cluster->count && count < BATCH_MAX && status == STN_OK; ++*next) {
         const char *host = cluster->nodes[*next].host;
         if (host && !is_own_host(host) && is_first_on_host(cluster, *next)) {
-            status = start(config, command, &cluster->nodes[*next], &probes[count]);
+            status = start(config, command, &cluster->nodes[*next], &checks[count]);
             count += status == STN_OK;
         }
     }
-    listen_to(probes, count, status == STN_OK ? deadline_ns : 0);
+    listen_to(checks, count, status == STN_OK ? deadline_ns : 0);
     for (int i = 0; i < count; i++) {
-        finish(&probes[i]);
+        finish(&checks[i]);
         if (status == STN_OK) {
-            status = judge(&probes[i], program, config->timeout_seconds);
+            status = judge(&checks[i], program, config->timeout_seconds);
         }
     }
-    free(probes);
+    free(checks);
     return status;
 }
 
-enum stn_status launch_probe(const struct launch_config *config)
+enum stn_status launch_check_hosts(const struct launch_config *config)
 {
     char program[PATH_MAX];
     enum stn_status status = launch_program(program);
@@ -260,7 +260,7 @@ enum stn_status launch_probe(const struct launch_config *config)
         return stn_fail(STN_ERR_NO_MEMORY, "no memory to check the hosts");
     }
     for (int next = 0; next < config->cluster->count && status == STN_OK;) {
-        status = probe_batch(config, program, command, &next);
+        status = check_batch(config, program, command, &next);
     }
     free(command);
     free(quoted);
