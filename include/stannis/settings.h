@@ -32,18 +32,29 @@
 extern "C" {
 #endif
 
-// What Stannis does, each with settings of its own. The first six are also calls of the library.
+// What Stannis does, each with settings of its own. The first five are also calls of the library.
 // clang-format off
-#define STN_VERB_LIST(row)      \
-    row(TRAIN,   train,   0)    \
-    row(TUNE,    tune,    1)    \
-    row(EVAL,    eval,    2)    \
-    row(PREDICT, predict, 3)    \
-    row(BENCH,   bench,   4)    \
-    row(MODELS,  models,  5)    \
-    row(EMULATE, emulate, 6)    \
-    row(SIZE,    size,    7)    \
-    row(SIM,     sim,     8)
+#define STN_VERB_LIST(row)              \
+    row(TRAIN,       "train",        0) \
+    row(TUNE,        "tune",         1) \
+    row(EVAL,        "eval",         2) \
+    row(PREDICT,     "predict",      3) \
+    row(BENCH,       "bench",        4) \
+    row(MODELS,      "models",       5) \
+    row(EMULATE,     "emulate",      6) \
+    row(SIZE,        "size",         7) \
+    row(SIM,         "sim",          8) \
+    row(CSD,         "csd",          9) \
+    row(CSD_CREATE,  "csd create",  10) \
+    row(CSD_START,   "csd start",   11) \
+    row(CSD_LS,      "csd ls",      12) \
+    row(CSD_STOP,    "csd stop",    13) \
+    row(CSD_FORMAT,  "csd format",  14) \
+    row(CSD_STAT,    "csd stat",    15) \
+    row(CSD_BENCH,   "csd bench",   16) \
+    row(CSD_NBD,     "csd nbd",     17) \
+    row(CSD_DESTROY, "csd destroy", 18) \
+    row(CSD_DEVICE,  "csd device",  19)
 // clang-format on
 
 enum stn_verb {

@@ -2,8 +2,9 @@
 // Training, evaluation and prediction.
 //
 // stn_train_run does a whole training: opens the data, builds the network, steps through epochs,
-// evaluates after each, saves OUT/last.safetensors and OUT/best.safetensors. Whoever wants to watch
-// passes an observer; it is called on the calling thread between steps.
+// evaluates after each, saves OUT/last.safetensors and OUT/best.safetensors where the setting `out`
+// says OUT. Settings (stannis/settings.h) are read while the call lasts and are not changed. A
+// caller who wants to watch passes an observer; it is called on the calling thread between steps.
 #ifndef STANNIS_TRAIN_H
 #define STANNIS_TRAIN_H
 
@@ -16,112 +17,18 @@
 #include "stannis/plan.h"
 #include "stannis/profile.h"
 #include "stannis/session.h"
+#include "stannis/settings.h"
 #include "stannis/status.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum stn_schedule { STN_SCHEDULE_CONSTANT, STN_SCHEDULE_STEP, STN_SCHEDULE_COSINE };
-enum stn_augment { STN_AUGMENT_NONE, STN_AUGMENT_CROP, STN_AUGMENT_FLIP, STN_AUGMENT_FULL };
-
-// Where nodes' private sets differ in size: the smaller ones leave more room for public data, or
-// are repeated until all count like the largest.
-enum stn_fill { STN_FILL_PUBLIC, STN_FILL_REPEAT };
-// Whether nodes are measured before the first step; if not, their speeds are guessed from their
-// CPUs.
-enum stn_tune { STN_TUNE_NEVER, STN_TUNE_SEVERAL, STN_TUNE_ALWAYS };
-// Policy hypertune: how a node's new batch is found; see hypertune/paper.h.
-enum stn_rebatch { STN_REBATCH_INTERPOLATE, STN_REBATCH_INVERSE, STN_REBATCH_CPU };
-enum stn_lr_scale { STN_LR_SCALE_NONE, STN_LR_SCALE_LINEAR };
-// How gradients travel.
-enum stn_wire { STN_WIRE_FP32, STN_WIRE_FP16 };
-
-// The fastest of 4, 8, 16 and 32 (with BatchNorm of 16 and 32) that fits, measured before the
-// start.
-enum { STN_MICRO_BATCH_AUTO = -1, STN_MICRO_BATCH_MOST = 32, STN_MICRO_BATCH_TRIALS = 4 };
-// The smallest batch at which the nodes are predicted to be efficient enough. The learning rate
-// then is that of STN_BATCH_USUAL samples, and scaled with the batch.
-enum { STN_BATCH_AUTO = -1, STN_BATCH_USUAL = 128 };
-
-// When work is moved: hypertune/decide.h and detect.h, and for policy hypertune paper.h, say more.
-struct stn_adapt_options {
-    // balanced
-    double evidence;       // in deviations of a node's noise that adds up to "its speed changed"
-    double noise;          // relative: smaller changes of a node's time are never looked at
-    double move_cost;      // steps' worth of time that moving work costs
-    double move_certainty; // standard errors of its gain that a new split must promise
-    double move_gain;      // part of a step that it must promise where nothing has changed lately
-    double move_horizon;   // steps that a new split is expected to last at most
-    int64_t probe_steps;   // a node without work is asked again after so many
-    double probe_budget;   // of the run's time that asking one node may cost
-    // hypertune
-    enum stn_rebatch rebatch;
-    enum stn_lr_scale lr_scale; // whether the learning rate follows the global batch
-    double decline_weight;      // of speed in the decline index; the rest is the epoch's progress
-    double decline_margin;      // of the index
-    int decline_steps;          // in a row
-    double batch_range;         // of a node's batch, relative to the first one
-};
-
-struct stn_train_config {
-    const char *net;
-    struct stn_dataset_options data;
-    int epochs;          // whole passes; the run ends at whichever of epochs and steps comes first
-    int64_t steps;       // 0: no limit
-    int batch;           // B, samples a step; or STN_BATCH_AUTO; 0: what split or plan add up to
-    int micro_batch;     // g; 0: the model's default (at most B); or STN_MICRO_BATCH_AUTO
-    int threads;         // 0: from affinity and cgroup quota
-    int loader_threads;  // 0: chosen
-    size_t memory;       // bytes a run may take; 0: the cgroup's limit or physical memory
-    const char *backend; // NULL: the best built in
-    double lr, momentum, weight_decay, warmup_epochs, lr_gamma, lr_step_epochs;
-    double label_smoothing;
-    bool nesterov;
-    bool exact; // sums over micro-batches do not depend on who computed which
-    enum stn_schedule schedule;
-    enum stn_augment augment;
-    uint64_t seed;
-    bool skip_bad;
-    const char *out_dir;      // NULL: save nothing
-    const char *resume;       // a checkpoint to continue, or NULL
-    const char *audit_dir;    // each node writes there what samples it trained with; or NULL
-    int64_t checkpoint_steps; // save last.safetensors this often too; 0: at epoch ends only
-    // ---- several nodes: this program was started once for each, by mpirun, srun or our launcher
-    const char *cluster;    // text of a cluster file; NULL: nodes are called after their hosts
-    const char *split;      // micro-batches of a step for each node, "12,4,4,4"; several such, with
-                            // ';' between, take turns; NULL: as the policy says
-    enum stn_policy policy; // balanced and hypertune move work, unless there is a `split`
-    const char *plan;       // a plan file, for its speeds and its split; NULL: none
-    bool plan_optional;     // if it is not there or does not fit, measure instead
-    enum stn_tune tune;     // without a plan or split: measure the nodes first
-    double tune_seconds;    // that measuring a node should take, if nothing disturbs it
-    double efficiency;      // that STN_BATCH_AUTO aims at
-    double adjust, margin;  // C (0: suits any speed) and E of the first paper's Algorithm 1
-    struct stn_adapt_options adapt;
-    const char *private_dirs; // "NODE=DIR[,NODE=DIR…]": data that only this node may read; or NULL
-    enum stn_fill fill;
-    const char *class_list; // a file of class names, one a line; NULL: the public data's classes
-    enum stn_wire wire;
-    bool overlap;   // gradients leave while the last micro-batch is still computed
-    bool trade;     // balanced: late nodes give micro-batches to early ones while a step runs
-    double timeout; // seconds of silence after which a node counts as lost
-    // "NODE@FROM-TO:LOAD[,…]": other programs on nodes while these steps run (emulate/schedule.h);
-    // or NULL
-    const char *interfere;
-    // Polled between steps; true: save and return ERR_INTERRUPTED. NULL: never.
-    bool (*stop_requested)(void *context);
-    void *stop_context;
-};
-
-// Sane values for everything but net and data.
-STN_EXPORT struct stn_train_config stn_train_defaults(void);
-
 // What holds for the whole run; strings are valid while it lasts.
 struct stn_train_start {
     const char *net, *backend_version;
     const struct stn_dataset_info *data;
-    const struct stn_train_config *config; // with what a resumed checkpoint says
+    const struct stn_settings *settings; // complete: with what a checkpoint or a plan said
     int epochs, batch, micro_batch, threads, loader_threads;
     int nodes;
     const struct stn_train_node *node; // [nodes], nothing done yet
@@ -239,6 +146,9 @@ struct stn_train_observer {
     void (*change)(void *context, const struct stn_train_change *change);
     // At the end, where there are several nodes: what each did.
     void (*nodes)(void *context, const struct stn_train_node *nodes, int count);
+    // Polled between steps, on every node; true: all save and return ERR_INTERRUPTED.
+    bool (*stop_requested)(void *stop_context);
+    void *stop_context;
 };
 
 struct stn_train_result {
@@ -256,33 +166,25 @@ struct stn_train_result {
 // On several nodes every one calls it, with the same settings; node 0 alone saves and observes.
 // `observer` may be NULL. On ERR_INTERRUPTED the checkpoint was saved and `out` is filled.
 STN_EXPORT STN_MUST_CHECK enum stn_status stn_train_run(struct stn_session *session,
-                                                        const struct stn_train_config *config,
+                                                        const struct stn_settings *settings,
                                                         const struct stn_train_observer *observer,
                                                         struct stn_train_result *out);
 
 // Measures the nodes as a training with these settings would, and plans; trains nothing, saves
 // nothing. Every node calls it; the plan is node 0's, the others get NULL.
 STN_EXPORT STN_MUST_CHECK enum stn_status stn_tune_run(struct stn_session *session,
-                                                       const struct stn_train_config *config,
+                                                       const struct stn_settings *settings,
                                                        const struct stn_train_observer *observer,
                                                        struct stn_plan **out);
-
-struct stn_eval_config {
-    const char *checkpoint;
-    const char *data; // spec; NULL: the one it was trained with
-    enum stn_subset subset;
-    int micro_batch, threads, loader_threads;
-    const char *backend;
-    bool skip_bad;
-};
 
 struct stn_eval_result {
     int64_t images, skipped;
     double loss, accuracy, seconds;
 };
 
+// Settings of STN_VERB_EVAL; `checkpoint` says which network.
 STN_EXPORT STN_MUST_CHECK enum stn_status stn_eval_run(struct stn_session *session,
-                                                       const struct stn_eval_config *config,
+                                                       const struct stn_settings *settings,
                                                        const struct stn_train_observer *observer,
                                                        struct stn_eval_result *out);
 
@@ -295,9 +197,9 @@ struct stn_prediction {
     double probability;
 };
 
+// Settings of STN_VERB_PREDICT; `checkpoint` says which network.
 STN_EXPORT STN_MUST_CHECK enum stn_status stn_predictor_open(struct stn_session *session,
-                                                             const char *checkpoint,
-                                                             const char *backend, int threads,
+                                                             const struct stn_settings *settings,
                                                              struct stn_predictor **out);
 STN_EXPORT void stn_predictor_close(struct stn_predictor *predictor);
 // The `top` most likely classes, best first; `*count` is how many there are (at most the number of
@@ -307,19 +209,9 @@ STN_EXPORT STN_MUST_CHECK enum stn_status stn_predictor_classify(struct stn_pred
                                                                  struct stn_prediction *out,
                                                                  int *count);
 
-// Training speed on made-up images: no data path, no files.
-struct stn_bench_config {
-    const char *net;
-    struct stn_model_shape shape;
-    int batch, micro_batch; // 0: the model's default; micro_batch: or STN_MICRO_BATCH_AUTO
-    int threads;
-    int steps, warmup_steps; // timed, and before
-    const char *backend;
-    size_t memory;               // as of stn_train_config
-    struct stn_profile *profile; // filled if not NULL, for stn_profile_fini
-};
-
-// What STN_MICRO_BATCH_AUTO tried; at[best] was the fastest.
+// What `micro-batch auto` tried: the fastest of 4, 8, 16 and 32 (with BatchNorm of 16 and 32) that
+// fits; at[best] was the fastest.
+enum { STN_MICRO_BATCH_MOST = 32, STN_MICRO_BATCH_TRIALS = 4 };
 struct stn_micro_batch_trials {
     int count, best;
     struct stn_micro_batch_trial {
@@ -340,8 +232,11 @@ struct stn_bench_result {
     struct stn_micro_batch_trials trials; // count 0: the micro-batch was given
 };
 
+// Training speed on made-up images: no data path, no files. Settings of STN_VERB_BENCH. `profile`
+// is filled if it is not NULL, for stn_profile_fini.
 STN_EXPORT STN_MUST_CHECK enum stn_status stn_bench_run(struct stn_session *session,
-                                                        const struct stn_bench_config *config,
+                                                        const struct stn_settings *settings,
+                                                        struct stn_profile *profile,
                                                         struct stn_bench_result *out);
 
 #ifdef __cplusplus

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/setting_mark.h"
 
 // A core that sleeps loses more than the time to wake up, on a virtual machine above all, so waits
 // of usual length are worth staying awake for. A core that another thread wants, even the lane that
@@ -194,7 +195,9 @@ enum stn_status base_lanes_create(int count, struct base_lanes **out)
     if (!workers_start(lanes)) {
         base_lanes_destroy(lanes);
         return stn_fail(STN_ERR_NO_MEMORY,
-                        "cannot start %d threads to compute with; use a smaller --threads", count);
+                        "cannot start %d threads to compute with; use a smaller " BASE_SETTING
+                        "threads",
+                        count);
     }
     *out = lanes;
     return STN_OK;

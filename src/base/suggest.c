@@ -3,7 +3,7 @@
 // the end.
 #include <string.h>
 
-#include "base/option.h"
+#include "base/suggest.h"
 
 enum { WORD_MAX = 48 };
 

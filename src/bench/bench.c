@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/random.h"
+#include "base/setting_mark.h"
 #include "bench/bench.h"
 #include "bench/micro_batch.h"
 #include "bench/peak.h"
@@ -27,27 +28,21 @@ struct bench {
     double *seconds; // [steps]
 };
 
-static enum stn_status check(const struct stn_bench_config *config)
+static enum stn_status check(const struct bench_config *config)
 {
-    if (config->steps < 1 || config->steps > 1000000) {
-        return stn_fail(STN_ERR_INVALID, "--steps %d: must be from 1 to 1000000", config->steps);
-    }
-    if (config->warmup_steps < 0) {
-        return stn_fail(STN_ERR_INVALID, "--warmup-steps %d: must be at least 0",
-                        config->warmup_steps);
-    }
-    if (config->batch < 0 ||
-        (config->micro_batch < 0 && config->micro_batch != STN_MICRO_BATCH_AUTO)) {
-        return stn_fail(STN_ERR_INVALID, "--batch and --micro-batch must be at least 1");
-    }
     if (config->batch > 0 && config->micro_batch > config->batch) {
-        return stn_fail(STN_ERR_INVALID, "--micro-batch %d: must be at most --batch %d",
+        return stn_fail(STN_ERR_INVALID,
+                        BASE_SETTING "micro-batch %d: must be at most " BASE_SETTING "batch %d",
                         config->micro_batch, config->batch);
+    }
+    if (config->shape.channels != 1 && config->shape.channels != 3) {
+        return stn_fail(STN_ERR_INVALID, BASE_SETTING "channels %d: must be 1 or 3",
+                        config->shape.channels);
     }
     return STN_OK;
 }
 
-static enum stn_status choose_sizes(struct bench *b, const struct stn_bench_config *config,
+static enum stn_status choose_sizes(struct bench *b, const struct bench_config *config,
                                     const struct stn_model_info *model)
 {
     b->micro_batch = config->micro_batch > 0 ? config->micro_batch : model->default_micro_batch;
@@ -56,7 +51,8 @@ static enum stn_status choose_sizes(struct bench *b, const struct stn_bench_conf
         b->micro_batch = b->batch;
     }
     if (b->batch % b->micro_batch != 0) {
-        return stn_fail(STN_ERR_INVALID, "--batch %d: must be a multiple of the micro-batch, %d",
+        return stn_fail(STN_ERR_INVALID,
+                        BASE_SETTING "batch %d: must be a multiple of the micro-batch, %d",
                         b->batch, b->micro_batch);
     }
     return STN_OK;
@@ -88,7 +84,7 @@ static void make_up_images(struct bench *b, int classes)
     }
 }
 
-static enum stn_status bench_open(struct bench *b, const struct stn_bench_config *config)
+static enum stn_status bench_open(struct bench *b, const struct bench_config *config)
 {
     const struct stn_model_info *model = NULL;
     enum stn_status status = check(config);
@@ -166,7 +162,7 @@ static enum stn_status bench_step(struct bench *b)
     return STN_OK;
 }
 
-static enum stn_status bench_time(struct bench *b, const struct stn_bench_config *config)
+static enum stn_status bench_time(struct bench *b, const struct bench_config *config)
 {
     for (int i = -config->warmup_steps; i < config->steps; i++) {
         if (i == 0 && config->profile) {
@@ -245,8 +241,7 @@ static enum stn_status bench_window(struct bench *b, double *images_per_second)
     return STN_OK;
 }
 
-enum stn_status bench_micro_batches(const struct stn_bench_config *config,
-                                    double *images_per_second)
+enum stn_status bench_micro_batches(const struct bench_config *config, double *images_per_second)
 {
     enum { WARM_UP = 1, TIMED = 2 };
     struct bench b = {0};
@@ -262,7 +257,7 @@ enum stn_status bench_micro_batches(const struct stn_bench_config *config,
     return status;
 }
 
-static enum stn_status measure(const struct stn_bench_config *config, struct stn_bench_result *out)
+static enum stn_status measure(const struct bench_config *config, struct stn_bench_result *out)
 {
     struct bench b = {0};
     enum stn_status status = bench_open(&b, config);
@@ -279,17 +274,37 @@ static enum stn_status measure(const struct stn_bench_config *config, struct stn
     return status;
 }
 
-enum stn_status bench_run(const struct stn_bench_config *config, struct stn_bench_result *out)
+static struct bench_config config_of(const struct settings *s, struct stn_profile *profile)
 {
-    struct stn_bench_config settled = *config;
+    return (struct bench_config){
+        .net = s->net,
+        .shape = {.image_size = s->image_size, .channels = s->channels, .classes = s->classes},
+        .batch = s->batch,
+        .micro_batch = s->micro_batch,
+        .threads = s->threads,
+        .steps = (int)s->steps,
+        .warmup_steps = s->warmup_steps,
+        .backend = s->backend,
+        .memory = s->memory,
+        .profile = profile,
+    };
+}
+
+enum stn_status bench_run(const struct settings *settings, struct stn_profile *profile,
+                          struct stn_bench_result *out)
+{
+    struct bench_config config = config_of(settings, profile);
     struct stn_micro_batch_trials trials = {0};
-    enum stn_status status = check(config);
-    if (!status && config->micro_batch == STN_MICRO_BATCH_AUTO) {
-        status = bench_micro_batch_choose(config, config->batch, &trials);
-        settled.micro_batch = trials.at[trials.best].micro_batch;
+    enum stn_status status = settings_check(STN_VERB_BENCH, settings);
+    if (!status) {
+        status = check(&config);
+    }
+    if (!status && config.micro_batch == SETTINGS_AUTO) {
+        status = bench_micro_batch_choose(&config, config.batch, &trials);
+        config.micro_batch = trials.at[trials.best].micro_batch;
     }
     if (!status) {
-        status = measure(&settled, out);
+        status = measure(&config, out);
     }
     out->trials = trials;
     return status;

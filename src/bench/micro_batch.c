@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/micro_batch.h"
 
+#include "base/setting_mark.h"
 #include "bench/bench.h"
 #include "engine/engine.h"
 #include "engine/memory.h"
@@ -9,16 +10,16 @@
 // With BatchNorm smaller ones are faster still, but their statistics are poorer.
 enum { SMALLEST = 4, SMALLEST_WITH_BATCHNORM = 16 };
 
-static struct stn_bench_config config_with(const struct stn_bench_config *config, int micro_batch)
+static struct bench_config config_with(const struct bench_config *config, int micro_batch)
 {
-    struct stn_bench_config c = *config;
+    struct bench_config c = *config;
     c.micro_batch = c.batch = micro_batch;
     c.profile = NULL;
     return c;
 }
 
 // Candidates that fit, by their plans: nothing is allocated yet.
-static enum stn_status find_candidates(const struct stn_bench_config *config,
+static enum stn_status find_candidates(const struct bench_config *config,
                                        const struct stn_model_info *model, int batch,
                                        struct stn_micro_batch_trials *out)
 {
@@ -47,7 +48,7 @@ static enum stn_status find_candidates(const struct stn_bench_config *config,
     return status;
 }
 
-enum stn_status bench_micro_batch_choose(const struct stn_bench_config *config, int batch,
+enum stn_status bench_micro_batch_choose(const struct bench_config *config, int batch,
                                          struct stn_micro_batch_trials *out)
 {
     const struct stn_model_info *model = NULL;
@@ -58,13 +59,14 @@ enum stn_status bench_micro_batch_choose(const struct stn_bench_config *config, 
     }
     if (!status && out->count == 0) {
         return stn_fail(STN_ERR_INVALID,
-                        "--micro-batch auto: of 4, 8, 16 and 32 (with BatchNorm 16 and 32) none "
+                        BASE_SETTING
+                        "micro-batch auto: of 4, 8, 16 and 32 (with BatchNorm 16 and 32) none "
                         "fits the memory and divides the batch of %d; give a number",
                         batch);
     }
     for (int i = 0; i < out->count && !status; i++) {
         struct stn_micro_batch_trial *trial = &out->at[i];
-        struct stn_bench_config c = config_with(config, trial->micro_batch);
+        struct bench_config c = config_with(config, trial->micro_batch);
         status = bench_micro_batches(&c, &trial->images_per_second);
         if (trial->images_per_second > out->at[out->best].images_per_second) {
             out->best = i;

@@ -3,12 +3,12 @@
 #ifndef BENCH_MICRO_BATCH_H
 #define BENCH_MICRO_BATCH_H
 
-#include "stannis/train.h"
+#include "bench/bench.h"
 
 // Trains a few made-up micro-batches of each candidate that fits the memory and divides `batch` (0:
 // any does). Networks with BatchNorm try no less than its statistics need. config->micro_batch is
 // not read.
-STN_MUST_CHECK enum stn_status bench_micro_batch_choose(const struct stn_bench_config *config,
+STN_MUST_CHECK enum stn_status bench_micro_batch_choose(const struct bench_config *config,
                                                         int batch,
                                                         struct stn_micro_batch_trials *out);
 

@@ -13,7 +13,8 @@ enum { NAME_MAX_BYTES = 512 };
 struct checkpoint {
     char *path;
     struct safetensors *file;
-    struct checkpoint_meta meta;
+    struct settings settings;
+    struct checkpoint_meta meta; // its settings are these
     json_t *class_array;
     const char **class_names;
 };
@@ -143,15 +144,15 @@ static enum stn_status open_all(struct checkpoint *c)
 {
     enum stn_status status = safetensors_read(c->path, &c->file);
     if (!status) {
-        status = checkpoint_meta_decode(c->file, c->path, &c->meta);
+        status = checkpoint_meta_decode(c->file, c->path, &c->settings, &c->meta);
     }
     if (!status) {
         status = decode_class_names(c);
     }
-    if (!status && !stn_model_find(c->meta.config.net)) {
+    if (!status && !stn_model_find(c->meta.settings->net)) {
         status = stn_fail(STN_ERR_UNSUPPORTED,
                           "%s: its network '%.80s' is not one of ours (see stannis models)",
-                          c->path, c->meta.config.net);
+                          c->path, c->meta.settings->net);
     }
     return status;
 }
@@ -197,10 +198,9 @@ const char *const *checkpoint_class_names(const struct checkpoint *checkpoint)
     return checkpoint->class_names;
 }
 
-enum stn_status checkpoint_merge_config(const struct checkpoint *checkpoint,
-                                        struct stn_train_config *config)
+enum stn_status checkpoint_merge(const struct checkpoint *checkpoint, struct settings *settings)
 {
-    return checkpoint_meta_merge(&checkpoint->meta, checkpoint->path, config);
+    return checkpoint_meta_merge(&checkpoint->meta, checkpoint->path, settings);
 }
 
 // ---- loading -----------------------------------------------------------------------------------
@@ -226,12 +226,12 @@ static enum stn_status load_tensor(const struct checkpoint *c, const char *prefi
     const struct safetensors_tensor *stored = safetensors_find(c->file, name);
     if (!stored) {
         return stn_fail(STN_ERR_CORRUPT, "%s: tensor '%s' of network %s is missing", c->path, name,
-                        c->meta.config.net);
+                        c->meta.settings->net);
     }
     if (!fits(stored, t)) {
         return stn_fail(STN_ERR_CORRUPT,
                         "%s: tensor '%s' has another shape or type than network %s needs", c->path,
-                        name, c->meta.config.net);
+                        name, c->meta.settings->net);
     }
     memcpy(out, stored->data, stored->bytes);
     return STN_OK;
@@ -240,8 +240,8 @@ static enum stn_status load_tensor(const struct checkpoint *c, const char *prefi
 static enum stn_status check_net(const struct checkpoint *c, const struct nn_net *net)
 {
     const struct nn_net_config *config = nn_net_config(net);
-    if (strcmp(config->model->name, c->meta.config.net) != 0) {
-        return stn_fail(STN_ERR_INVALID, "%s holds %s, not %s", c->path, c->meta.config.net,
+    if (strcmp(config->model->name, c->meta.settings->net) != 0) {
+        return stn_fail(STN_ERR_INVALID, "%s holds %s, not %s", c->path, c->meta.settings->net,
                         config->model->name);
     }
     if (config->shape.classes != c->meta.classes || config->shape.channels != c->meta.channels) {

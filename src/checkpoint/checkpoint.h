@@ -7,8 +7,8 @@
 //                                 setting that matters for going on, and how far it came;
 //                                 numbers as texts, reals as hex floats (exact)
 //
-// One table (checkpoint_meta.c) makes the writing, the reading and the comparing with a user's
-// settings.
+// Which settings these are says the table of settings; the rest has a table of its own in
+// checkpoint_meta.c.
 #ifndef CHECKPOINT_CHECKPOINT_H
 #define CHECKPOINT_CHECKPOINT_H
 
@@ -18,7 +18,7 @@
 #include "kernel/kernel.h"
 #include "nn/net.h"
 #include "optim/optimizer.h"
-#include "stannis/train.h"
+#include "settings/settings.h"
 
 // How far a training came. Always between two steps.
 struct checkpoint_progress {
@@ -30,11 +30,14 @@ struct checkpoint_progress {
     double last_loss,
         last_accuracy;    // training loss and validation accuracy of the last whole epoch
     double best_accuracy; // −1: none yet
+    // What the policy may change while the training runs; at its beginning the settings' own.
+    int batch;
+    double lr;
 };
 
 struct checkpoint_meta {
-    struct stn_train_config config; // as trained: sizes resolved, nothing left to a default
-    int64_t train_samples;          // in the training split
+    const struct settings *settings; // as trained: nothing is left to be chosen
+    int64_t train_samples;           // in the training split
     int channels, classes;
     const char *class_list; // a JSON array of the names
     float mean[3], std[3];
@@ -57,8 +60,8 @@ STN_MUST_CHECK enum stn_status checkpoint_load(const struct checkpoint *checkpoi
 
 // Completes a user's settings with the checkpoint's: what still has its default is taken over; what
 // defines the training (network, batch, seed, …) must not differ; the rest is the user's to change.
-STN_MUST_CHECK enum stn_status checkpoint_merge_config(const struct checkpoint *checkpoint,
-                                                       struct stn_train_config *config);
+STN_MUST_CHECK enum stn_status checkpoint_merge(const struct checkpoint *checkpoint,
+                                                struct settings *settings);
 
 // ---- metadata as texts (checkpoint_meta.c) -----------------------------------------------------
 
@@ -67,13 +70,12 @@ struct base_arena;
 // The pairs live in the arena; NULL when memory is out.
 struct safetensors_pair *checkpoint_meta_encode(const struct checkpoint_meta *meta,
                                                 struct base_arena *arena, int *count);
-// Texts are borrowed from `file`. `label` is for messages.
+// Texts are borrowed from `file`. `label` is for messages. out->settings is `settings`.
 STN_MUST_CHECK enum stn_status checkpoint_meta_decode(const struct safetensors *file,
-                                                      const char *label,
+                                                      const char *label, struct settings *settings,
                                                       struct checkpoint_meta *out);
 STN_MUST_CHECK enum stn_status checkpoint_meta_merge(const struct checkpoint_meta *meta,
-                                                     const char *label,
-                                                     struct stn_train_config *config);
+                                                     const char *label, struct settings *settings);
 
 // Class names as one JSON text, to be freed; ERR_INVALID when a name is not UTF-8.
 STN_MUST_CHECK enum stn_status checkpoint_class_list(const char *const *names, int count,

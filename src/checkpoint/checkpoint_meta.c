@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metadata of a checkpoint as a table: one row gives a value's key, its flag, its type, where
-// it lives and what resuming may do with it. Writing, reading and merging all walk the same rows.
+// The metadata of a checkpoint: the settings that the table of settings says are remembered, and
+// the rows of a table here, which are what a training has come to. Writing and reading walk both.
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -9,53 +9,23 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/setting_mark.h"
 #include "checkpoint/checkpoint.h"
 
 static const char format_key[] = "stannis.format", format_version[] = "1";
 
 enum kind { TEXT, FLAG, INT, INT64, UINT64, REAL, REAL32 };
 
-enum rule {
-    STATE, // not a setting
-    FIXED, // defines the training: a user's other value is refused
-    FREE,  // a user's other value wins
-    KEPT,  // follows from another setting: always the checkpoint's
-};
-
 struct row {
     const char *key;
     enum kind kind;
-    enum rule rule;
-    size_t offset;    // in struct checkpoint_meta
-    const char *flag; // FIXED: how users name it
+    size_t offset; // in struct checkpoint_meta
 };
 
 // clang-format off
-#define AT(field)         offsetof(struct checkpoint_meta, field)
-#define SETTING(key, kind, rule, field, flag) {"stannis." key, kind, rule, AT(config.field), flag}
-#define VALUE(key, kind, field)               {"stannis." key, kind, STATE, AT(field), NULL}
+#define VALUE(key, kind, field) {"stannis." key, kind, offsetof(struct checkpoint_meta, field)}
 
 static const struct row rows[] = {
-    SETTING("net",             TEXT,   FIXED, net,             "--net"),
-    SETTING("data",            TEXT,   FREE,  data.spec,       NULL),
-    SETTING("data_seed",       UINT64, KEPT,  data.seed,       NULL),
-    SETTING("data_classes",    INT,    FREE,  data.classes,    NULL),
-    SETTING("image_size",      INT,    FIXED, data.image_size, "--image-size"),
-    SETTING("batch",           INT,    FIXED, batch,           "--batch"),
-    SETTING("micro_batch",     INT,    FIXED, micro_batch,     "--micro-batch"),
-    SETTING("seed",            UINT64, FIXED, seed,            "--seed"),
-    SETTING("epochs",          INT,    FREE,  epochs,          NULL),
-    SETTING("lr",              REAL,   FREE,  lr,              NULL),
-    SETTING("momentum",        REAL,   FREE,  momentum,        NULL),
-    SETTING("nesterov",        FLAG,   FREE,  nesterov,        NULL),
-    SETTING("weight_decay",    REAL,   FREE,  weight_decay,    NULL),
-    SETTING("label_smoothing", REAL,   FREE,  label_smoothing, NULL),
-    SETTING("schedule",        INT,    FREE,  schedule,        NULL),
-    SETTING("warmup_epochs",   REAL,   FREE,  warmup_epochs,   NULL),
-    SETTING("lr_gamma",        REAL,   FREE,  lr_gamma,        NULL),
-    SETTING("lr_step_epochs",  REAL,   FREE,  lr_step_epochs,  NULL),
-    SETTING("augment",         INT,    FREE,  augment,         NULL),
-    SETTING("skip_bad",        FLAG,   FREE,  skip_bad,        NULL),
     VALUE("train_samples",     INT64,  train_samples),
     VALUE("channels",          INT,    channels),
     VALUE("classes",           INT,    classes),
@@ -81,8 +51,22 @@ static const struct row rows[] = {
 
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
-_Static_assert(sizeof(enum stn_schedule) == sizeof(int), "rows of kind INT hold enums too");
-_Static_assert(sizeof(enum stn_augment) == sizeof(int), "rows of kind INT hold enums too");
+// How a setting is written: as files of any version have it, choices by their number.
+static enum kind setting_kind(enum stn_setting_kind kind)
+{
+    switch (kind) {
+    case STN_SETTING_FLAG: return FLAG;
+    case STN_SETTING_INT:
+    case STN_SETTING_AUTO:
+    case STN_SETTING_CHOICE: return INT;
+    case STN_SETTING_INT64: return INT64;
+    case STN_SETTING_SEED:
+    case STN_SETTING_BYTES: return UINT64;
+    case STN_SETTING_REAL: return REAL;
+    case STN_SETTING_TEXT: break;
+    }
+    return TEXT;
+}
 
 // ---- one value ---------------------------------------------------------------------------------
 
@@ -106,28 +90,10 @@ static size_t kind_bytes(enum kind kind)
     return bytes[kind];
 }
 
-static union value value_get(const struct row *row, const void *base, size_t shift)
+static const char *value_print(enum kind kind, const void *field, struct base_arena *arena)
 {
     union value value = {0};
-    memcpy(&value, (const char *)base + (row->offset - shift), kind_bytes(row->kind));
-    return value;
-}
-
-static void value_set(const struct row *row, void *base, size_t shift, union value value)
-{
-    memcpy((char *)base + (row->offset - shift), &value, kind_bytes(row->kind));
-}
-
-static bool value_equal(enum kind kind, union value a, union value b)
-{
-    if (kind == TEXT && a.text && b.text) {
-        return strcmp(a.text, b.text) == 0;
-    }
-    return memcmp(&a, &b, kind_bytes(kind)) == 0;
-}
-
-static const char *value_print(enum kind kind, union value value, struct base_arena *arena)
-{
+    memcpy(&value, field, kind_bytes(kind));
     switch (kind) {
     case TEXT: return value.text;
     case FLAG: return value.flag ? "true" : "false";
@@ -190,23 +156,53 @@ static bool value_parse(enum kind kind, const char *text, union value *out)
 
 // ---- all of them -------------------------------------------------------------------------------
 
+static bool remembered(const struct settings_row *row)
+{
+    return row->rule != SETTINGS_FORGOTTEN;
+}
+
+static bool add_pair(struct safetensors_pair *pairs, int *count, const char *key, enum kind kind,
+                     const void *field, struct base_arena *arena)
+{
+    const char *text = value_print(kind, field, arena);
+    pairs[(*count)++] = (struct safetensors_pair){key, text};
+    return key && text;
+}
+
+// What policies change stands in the place of the setting that it began with.
+static struct settings settings_now(const struct checkpoint_meta *meta)
+{
+    struct settings settings = *meta->settings;
+    settings.batch = meta->progress.batch;
+    settings.lr = meta->progress.lr;
+    return settings;
+}
+
 struct safetensors_pair *checkpoint_meta_encode(const struct checkpoint_meta *meta,
                                                 struct base_arena *arena, int *count)
 {
-    struct safetensors_pair *pairs = base_arena_alloc(arena, (ROWS + 1) * sizeof(*pairs));
+    const struct settings settings = settings_now(meta);
+    size_t most = (size_t)settings_row_count + ROWS + 1;
+    struct safetensors_pair *pairs = base_arena_alloc(arena, most * sizeof(*pairs));
     if (!pairs) {
         return NULL;
     }
+    bool complete = true;
     pairs[0] = (struct safetensors_pair){format_key, format_version};
-    for (int i = 0; i < ROWS; i++) {
-        const char *text = value_print(rows[i].kind, value_get(&rows[i], meta, 0), arena);
-        if (!text) {
-            return NULL;
+    *count = 1;
+    for (int i = 0; i < settings_row_count; i++) {
+        const struct settings_row *row = &settings_rows[i];
+        if (remembered(row)) {
+            complete &= add_pair(pairs, count, base_arena_printf(arena, "stannis.%s", row->key),
+                                 setting_kind(row->face.kind),
+                                 (const char *)&settings + row->offset, arena);
         }
-        pairs[i + 1] = (struct safetensors_pair){rows[i].key, text};
     }
-    *count = ROWS + 1;
-    return pairs;
+    for (int i = 0; i < ROWS; i++) {
+        complete &= add_pair(pairs, count, rows[i].key, rows[i].kind,
+                             (const char *)meta + rows[i].offset, arena);
+    }
+    return complete ? pairs : NULL;
 }
 
 static enum stn_status check_format(const struct safetensors *file, const char *label)
@@ -231,64 +227,91 @@ static bool plausible(const struct checkpoint_meta *m)
 {
     const struct checkpoint_progress *p = &m->progress;
     return m->classes >= 1 && (m->channels == 1 || m->channels == 3) && m->train_samples >= 1 &&
-           m->config.batch >= 1 && m->config.micro_batch >= 1 && p->epoch >= 0 &&
+           m->settings->batch >= 1 && m->settings->micro_batch >= 1 && p->epoch >= 0 &&
            p->position >= 0 && p->position <= m->train_samples && p->samples_seen >= 0 &&
            p->step >= 0;
 }
 
-enum stn_status checkpoint_meta_decode(const struct safetensors *file, const char *label,
-                                       struct checkpoint_meta *out)
+static enum stn_status take_pair(const struct safetensors *file, const char *label, const char *key,
+                                 enum kind kind, void *field)
 {
-    *out = (struct checkpoint_meta){0};
-    enum stn_status status = check_format(file, label);
-    if (status) {
-        return status;
+    const char *text = safetensors_metadata(file, key);
+    union value value = {0};
+    if (!text || !value_parse(kind, text, &value)) {
+        return stn_fail(STN_ERR_CORRUPT, "%s: damaged: metadata '%s' is %s", label, key,
+                        text ? "not valid" : "missing");
     }
-    for (int i = 0; i < ROWS; i++) {
-        const char *text = safetensors_metadata(file, rows[i].key);
-        union value value = {0};
-        if (!text || !value_parse(rows[i].kind, text, &value)) {
-            return stn_fail(STN_ERR_CORRUPT, "%s: damaged: metadata '%s' is %s", label, rows[i].key,
-                            text ? "not valid" : "missing");
-        }
-        value_set(&rows[i], out, 0, value);
-    }
-    if (!plausible(out)) {
-        return stn_fail(STN_ERR_CORRUPT, "%s: damaged: sizes or position are out of range", label);
-    }
+    memcpy(field, &value, kind_bytes(kind));
     return STN_OK;
 }
 
-static enum stn_status fail_differs(const struct row *row, const char *label, union value user,
-                                    union value stored)
+// A choice's number that is none of its words would be read out of bounds.
+static enum stn_status take_setting(const struct safetensors *file, const char *label,
+                                    const struct settings_row *row, struct settings *settings)
 {
-    struct base_arena arena = {0};
-    const char *given = value_print(row->kind, user, &arena);
-    const char *trained = value_print(row->kind, stored, &arena);
+    char key[64];
+    int *choice = (int *)(void *)((char *)settings + row->offset);
+    snprintf(key, sizeof(key), "stannis.%s", row->key);
     enum stn_status status =
-        stn_fail(STN_ERR_INVALID,
-                 "%s %s: %s was trained with %s; resume without the flag, or start a new run",
-                 row->flag, given ? given : "", label, trained ? trained : "");
-    base_arena_fini(&arena);
+        take_pair(file, label, key, setting_kind(row->face.kind), (char *)settings + row->offset);
+    int words = 0;
+    while (!status && row->face.kind == STN_SETTING_CHOICE && row->face.choices[words]) {
+        words++;
+    }
+    if (words > 0 && (*choice < 0 || *choice >= words)) {
+        return stn_fail(STN_ERR_CORRUPT, "%s: damaged: metadata '%s' is not valid", label, key);
+    }
     return status;
 }
 
-enum stn_status checkpoint_meta_merge(const struct checkpoint_meta *meta, const char *label,
-                                      struct stn_train_config *config)
+enum stn_status checkpoint_meta_decode(const struct safetensors *file, const char *label,
+                                       struct settings *settings, struct checkpoint_meta *out)
 {
-    const size_t shift = AT(config);
-    const struct stn_train_config defaults = stn_train_defaults();
-    for (int i = 0; i < ROWS; i++) {
-        if (rows[i].rule == STATE) {
+    *settings = settings_defaults(STN_VERB_TRAIN);
+    *out = (struct checkpoint_meta){.settings = settings};
+    enum stn_status status = check_format(file, label);
+    for (int i = 0; i < settings_row_count && !status; i++) {
+        if (remembered(&settings_rows[i])) {
+            status = take_setting(file, label, &settings_rows[i], settings);
+        }
+    }
+    for (int i = 0; i < ROWS && !status; i++) {
+        status = take_pair(file, label, rows[i].key, rows[i].kind, (char *)out + rows[i].offset);
+    }
+    out->progress.batch = settings->batch;
+    out->progress.lr = settings->lr;
+    if (!status && !plausible(out)) {
+        status =
+            stn_fail(STN_ERR_CORRUPT, "%s: damaged: sizes or position are out of range", label);
+    }
+    return status;
+}
+
+static enum stn_status fail_differs(const struct settings_row *row, const char *label,
+                                    const struct settings *user, const struct settings *stored)
+{
+    char given[256], trained[256];
+    settings_print(row, user, given, sizeof(given));
+    settings_print(row, stored, trained, sizeof(trained));
+    return stn_fail(STN_ERR_INVALID,
+                    BASE_SETTING "%s %s: %s was trained with %s; resume without the flag, or start "
+                                 "a new run",
+                    row->face.name, given, label, trained);
+}
+
+enum stn_status checkpoint_meta_merge(const struct checkpoint_meta *meta, const char *label,
+                                      struct settings *settings)
+{
+    const struct settings defaults = settings_defaults(STN_VERB_TRAIN);
+    for (int i = 0; i < settings_row_count; i++) {
+        const struct settings_row *row = &settings_rows[i];
+        if (!remembered(row)) {
             continue;
         }
-        union value user = value_get(&rows[i], config, shift);
-        union value stored = value_get(&rows[i], meta, 0);
-        if (rows[i].rule == KEPT ||
-            value_equal(rows[i].kind, user, value_get(&rows[i], &defaults, shift))) {
-            value_set(&rows[i], config, shift, stored);
-        } else if (rows[i].rule == FIXED && !value_equal(rows[i].kind, user, stored)) {
-            return fail_differs(&rows[i], label, user, stored);
+        if (row->rule == SETTINGS_KEPT || settings_equal(row, settings, &defaults)) {
+            settings_assign(row, meta->settings, settings);
+        } else if (row->rule == SETTINGS_FIXED && !settings_equal(row, settings, meta->settings)) {
+            return fail_differs(row, label, settings, meta->settings);
         }
     }
     return STN_OK;

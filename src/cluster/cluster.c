@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/option.h"
+#include "base/setting_mark.h"
+#include "base/suggest.h"
 
 void cluster_fini(struct cluster *cluster)
 {
@@ -54,21 +55,22 @@ enum stn_status cluster_set_private(struct cluster *cluster, const char *text)
 {
     const char *equals = strchr(text, '=');
     if (!equals || equals == text || !equals[1] || has_control(text)) {
-        return stn_fail(STN_ERR_INVALID, "--private %s: expected NODE=DIR, as csd.1=/data/clinicA",
-                        text);
+        return stn_fail(STN_ERR_INVALID,
+                        BASE_SETTING "private %s: expected NODE=DIR, as csd.1=/data/clinicA", text);
     }
     char *name = base_arena_printf(&cluster->arena, "%.*s", (int)(equals - text), text);
     char *dir = base_arena_strdup(&cluster->arena, equals + 1);
     if (!name || !dir) {
-        return stn_fail(STN_ERR_NO_MEMORY, "--private %s: no memory", text);
+        return stn_fail(STN_ERR_NO_MEMORY, BASE_SETTING "private %s: no memory", text);
     }
     int index = cluster_find(cluster, name);
     if (index < 0) {
-        return cluster_fail_unknown(cluster, "--private", text, name);
+        return cluster_fail_unknown(cluster, BASE_SETTING "private", text, name);
     }
     if (cluster->nodes[index].private_dir) {
-        return stn_fail(STN_ERR_INVALID, "--private %s: %s has private data already (%s)", text,
-                        name, cluster->nodes[index].private_dir);
+        return stn_fail(STN_ERR_INVALID,
+                        BASE_SETTING "private %s: %s has private data already (%s)", text, name,
+                        cluster->nodes[index].private_dir);
     }
     cluster->nodes[index].private_dir = dir;
     return STN_OK;

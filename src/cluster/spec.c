@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/setting_mark.h"
 #include "cluster/build.h"
 
 // COUNT behind a name, cut off at `mark`: "csd*3" becomes "csd" and 3. Without the mark it is 1.
@@ -76,12 +77,12 @@ static enum stn_status parse_list(struct cluster_build *build, const char *text,
 
 enum stn_status cluster_parse_emulate(const char *text, struct cluster *out)
 {
-    struct cluster_build build = {.label = "--emulate", .repeat = "*2=…"};
+    struct cluster_build build = {.label = BASE_SETTING "emulate", .repeat = "*2=…"};
     return parse_list(&build, text, add_share, out);
 }
 
 enum stn_status cluster_parse_hosts(const char *text, struct cluster *out)
 {
-    struct cluster_build build = {.label = "--hosts", .repeat = ":2"};
+    struct cluster_build build = {.label = BASE_SETTING "hosts", .repeat = ":2"};
     return parse_list(&build, text, add_host, out);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "base/option.h"
+#include "base/suggest.h"
 #include "conf/yaml.h"
 
 // ---- scalars -----------------------------------------------------------------------------------

@@ -38,30 +38,30 @@ struct crew_adapt {
 
 // ---- creation ----------------------------------------------------------------------------------
 
-static struct hypertune_decide_options decide_options(const struct stn_adapt_options *o)
+static struct hypertune_decide_options decide_options(const struct settings *s)
 {
     struct hypertune_decide_options out = hypertune_decide_defaults();
-    out.detect.evidence_needed = o->evidence;
-    out.detect.noise_least = o->noise;
-    out.cost_steps = o->move_cost;
-    out.gain_errors = o->move_certainty;
-    out.gain_least = o->move_gain;
-    out.horizon_most = fmax(o->move_horizon, out.horizon_least);
-    out.probe.budget = o->probe_budget;
-    out.probe.first_steps = o->probe_steps;
+    out.detect.evidence_needed = s->evidence;
+    out.detect.noise_least = s->noise;
+    out.cost_steps = s->move_cost;
+    out.gain_errors = s->move_certainty;
+    out.gain_least = s->move_gain;
+    out.horizon_most = fmax(s->move_horizon, out.horizon_least);
+    out.probe.budget = s->probe_budget;
+    out.probe.first_steps = s->probe_steps;
     return out;
 }
 
-static struct hypertune_paper_options paper_options(const struct stn_adapt_options *o)
+static struct hypertune_paper_options paper_options(const struct settings *s)
 {
     struct hypertune_paper_options out = hypertune_paper_defaults();
-    out.rebatch = (enum hypertune_rebatch)o->rebatch;
-    out.speed_weight = o->decline_weight;
-    out.margin = o->decline_margin;
-    out.flags = o->decline_steps;
-    out.range_low = 1.0 - o->batch_range;
-    out.range_high = 1.0 + o->batch_range;
-    out.scale_learning_rate = o->lr_scale == STN_LR_SCALE_LINEAR;
+    out.rebatch = (enum hypertune_rebatch)s->rebatch;
+    out.speed_weight = s->decline_weight;
+    out.margin = s->decline_margin;
+    out.flags = s->decline_steps;
+    out.range_low = 1.0 - s->batch_range;
+    out.range_high = 1.0 + s->batch_range;
+    out.scale_learning_rate = s->lr_scale == SETTINGS_LR_SCALE_LINEAR;
     return out;
 }
 
@@ -71,7 +71,7 @@ static enum stn_status onlooker_create(struct crew_adapt *a, const struct plan_c
     struct hypertune_decide_config config = {.cluster = cluster,
                                              .micro_batches = a->micro_batches,
                                              .first = a->split,
-                                             .options = decide_options(&a->config.options)};
+                                             .options = decide_options(a->config.settings)};
     config.options.cost_steps = INFINITY;
     config.options.probe.first_steps = INT64_MAX / 2; // from any step on: never
     enum stn_status status = hypertune_decide_create(&config, &a->onlooker);
@@ -84,8 +84,8 @@ static enum stn_status policy_open(struct crew_adapt *a, const struct plan_clust
     const struct hypertune_policy_config config = {.cluster = cluster,
                                                    .micro_batches = a->micro_batches,
                                                    .first = a->split,
-                                                   .decide = decide_options(&a->config.options),
-                                                   .paper = paper_options(&a->config.options)};
+                                                   .decide = decide_options(a->config.settings),
+                                                   .paper = paper_options(a->config.settings)};
     enum stn_status status = a->policy->open(&config, &a->state);
     if (!status && a->policy->watch) {
         a->watch = a->policy->watch(a->state);
@@ -143,8 +143,8 @@ static void take_profile(struct crew_adapt *a, const struct crew_adapt_config *c
 // NULL if the split stays: it is the user's own, or the policy never changes it.
 static const struct hypertune_policy_ways *policy_that_moves(const struct crew_adapt_config *config)
 {
-    const struct hypertune_policy *policy = hypertune_policy_of(config->policy);
-    return !config->fixed && policy && policy->does->open ? policy->does : NULL;
+    const struct hypertune_policy *policy = hypertune_policy_of(config->settings->policy);
+    return !config->settings->split && policy && policy->does->open ? policy->does : NULL;
 }
 
 enum stn_status crew_adapt_create(const struct crew_adapt_config *config, struct crew_adapt **out)
@@ -279,7 +279,7 @@ static void move_to_next_epoch(struct crew_adapt *a, const struct crew_adapt_mom
                                const struct hypertune_move *move, struct crew_verdict *verdict)
 {
     verdict->end_epoch = true;
-    verdict->lr = a->config.lr * move->learning_rate;
+    verdict->lr = a->config.settings->lr * move->learning_rate;
     for (int i = 0; i < a->nodes; i++) {
         verdict->batch += move->split[i] * a->micro_batch;
     }

@@ -9,15 +9,13 @@
 
 #include "crew/nodes.h"
 #include "crew/profile.h"
+#include "settings/settings.h"
 #include "stannis/train.h"
 
 struct crew_adapt_config {
     const struct crew_profile *profile; // its speeds and limits are copied
     const int *first;                   // [nodes] the split in force
-    enum stn_policy policy;
-    bool fixed; // the user's own split: nothing is moved
-    struct stn_adapt_options options;
-    double lr; // with the first batch
+    const struct settings *settings;    // the policy and its options; a split: nothing is moved
 };
 
 // Where the training is after a step.

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/setting_mark.h"
+
 struct crew_audit {
     FILE *file;
     char *path;
@@ -15,13 +17,14 @@ struct crew_audit {
 
 static enum stn_status fail_io(const char *path)
 {
-    return stn_fail(STN_ERR_IO, "--audit: cannot write %s: %s", path, strerror(errno));
+    return stn_fail(STN_ERR_IO, BASE_SETTING "audit: cannot write %s: %s", path, strerror(errno));
 }
 
 static enum stn_status open_file(struct crew_audit *audit, const char *folder, bool resumed)
 {
     if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
-        return stn_fail(STN_ERR_IO, "--audit: cannot make %s: %s", folder, strerror(errno));
+        return stn_fail(STN_ERR_IO, BASE_SETTING "audit: cannot make %s: %s", folder,
+                        strerror(errno));
     }
     audit->file = fopen(audit->path, resumed ? "ae" : "we");
     if (!audit->file) {
@@ -39,7 +42,7 @@ enum stn_status crew_audit_open(const char *folder, const char *node, bool resum
     struct crew_audit *audit = calloc(1, sizeof(*audit));
     if (!audit || asprintf(&audit->path, "%s/%s.csv", folder, node) < 0) {
         free(audit);
-        return stn_fail(STN_ERR_NO_MEMORY, "--audit %s: out of memory", folder);
+        return stn_fail(STN_ERR_NO_MEMORY, BASE_SETTING "audit %s: out of memory", folder);
     }
     enum stn_status status = open_file(audit, folder, resumed);
     if (status) {

@@ -1,14 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nodes must have in common to train together, as a few numbers that can be compared.
+// What nodes must have in common to train together: settings, which are compared one by one, and
+// the rest as a few numbers.
 #ifndef CREW_IDENTITY_H
 #define CREW_IDENTITY_H
 
-#include "checkpoint/checkpoint.h"
 #include "crew/nodes.h"
 
-// The identity of a training that is about to begin. Fails only for want of memory.
-STN_MUST_CHECK enum stn_status crew_identity_of(const struct checkpoint_meta *meta,
-                                                const struct nn_net *net, int64_t public_samples,
-                                                struct wire_identity *out);
+// What a training about to begin is of.
+struct crew_subject {
+    uint64_t network;        // a hash of its tensors' names and shapes
+    const char *class_list;  // the names, in order
+    const float *mean, *std; // [3] of the data
+    int64_t public_samples;
+};
+
+void crew_identity_of(const struct crew_subject *subject, struct wire_identity *out);
+
+// Refused where a setting that must be alike is not: the line names the node, the setting and both
+// values.
+STN_MUST_CHECK enum stn_status crew_compare_settings(struct crew *nodes,
+                                                     const struct settings *settings);
 
 #endif

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/log_hold.h"
+#include "base/setting_mark.h"
 
 static bool is_root(const struct crew *nodes)
 {
@@ -107,7 +108,8 @@ static enum stn_status set_privates(struct cluster *cluster, const char *list)
         return STN_OK;
     }
     char *copy = strdup(list), *state = NULL;
-    enum stn_status status = copy ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory for --private");
+    enum stn_status status =
+        copy ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory for private data");
     for (char *item = copy ? strtok_r(copy, ",", &state) : NULL; item && !status;
          item = strtok_r(NULL, ",", &state)) {
         status = cluster_set_private(cluster, item);
@@ -117,12 +119,14 @@ static enum stn_status set_privates(struct cluster *cluster, const char *list)
 }
 
 // On node 0: the cluster of its settings, or one made of the host names.
-static enum stn_status settle_cluster(struct crew *nodes, const struct stn_train_config *config)
+static enum stn_status settle_cluster(struct crew *nodes, const struct settings *settings)
 {
     enum stn_status status;
-    if (config->cluster) {
-        status = cluster_parse_yaml(config->cluster, strlen(config->cluster), "--cluster",
-                                    &nodes->cluster);
+    if (settings->cluster_text) {
+        status = cluster_parse_yaml(settings->cluster_text, strlen(settings->cluster_text),
+                                    BASE_SETTING "cluster", &nodes->cluster);
+    } else if (settings->cluster) {
+        status = cluster_load(settings->cluster, &nodes->cluster);
     } else {
         status = name_by_hosts(nodes);
     }
@@ -130,7 +134,7 @@ static enum stn_status settle_cluster(struct crew *nodes, const struct stn_train
         status = stn_fail(STN_ERR_INVALID, "the cluster has %d nodes, but %d were started",
                           nodes->cluster.count, nodes->size);
     }
-    return status ? status : set_privates(&nodes->cluster, config->private_dirs);
+    return status ? status : set_privates(&nodes->cluster, settings->private_dirs);
 }
 
 // Node 0 tells the others how many bytes will follow.
@@ -164,14 +168,13 @@ static enum stn_status spread_cluster(struct crew *nodes, enum stn_status settle
         status = comm_broadcast(nodes->comm, COMM_CONTROL, 0, text, bytes);
     }
     if (!status && !is_root(nodes)) {
-        status = cluster_parse_yaml(text, bytes, "--cluster", &nodes->cluster);
+        status = cluster_parse_yaml(text, bytes, BASE_SETTING "cluster", &nodes->cluster);
     }
     free(text);
     return crew_agree(nodes, status);
 }
 
-enum stn_status crew_open(struct comm *comm, const struct stn_train_config *config,
-                          struct crew *out)
+enum stn_status crew_open(struct comm *comm, const struct settings *settings, struct crew *out)
 {
     *out = (struct crew){.comm = comm, .rank = comm_rank(comm), .size = comm_size(comm)};
     if (out->size > 1) {
@@ -185,7 +188,7 @@ enum stn_status crew_open(struct comm *comm, const struct stn_train_config *conf
     if (!out->reports || !out->heard || !out->verdict || !out->answer) {
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for %d nodes", out->size);
     }
-    enum stn_status status = is_root(out) ? settle_cluster(out, config) : STN_OK;
+    enum stn_status status = is_root(out) ? settle_cluster(out, settings) : STN_OK;
     if (out->size > 1 && status != STN_ERR_NODE_LOST) {
         status = spread_cluster(out, status);
     }
@@ -318,7 +321,8 @@ static enum stn_status compare(const struct crew *nodes, int rank, const struct 
 {
     const char *name = comm_name(nodes->comm, rank), *first = comm_name(nodes->comm, 0);
     if (other->classes != root->classes) {
-        return stn_fail(STN_ERR_INVALID, "node %s has other classes in its --data than %s", name,
+        return stn_fail(STN_ERR_INVALID,
+                        "node %s has other classes in its " BASE_SETTING "data than %s", name,
                         first);
     }
     if (other->network != root->network) {
@@ -327,12 +331,15 @@ static enum stn_status compare(const struct crew *nodes, int rank, const struct 
     }
     if (other->samples != root->samples) {
         return stn_fail(STN_ERR_INVALID,
-                        "node %s has %lld public training samples in its --data, %s has %lld", name,
-                        (long long)other->samples, first, (long long)root->samples);
+                        "node %s has %lld public training samples in its " BASE_SETTING
+                        "data, %s has %lld",
+                        name, (long long)other->samples, first, (long long)root->samples);
     }
     if (other->settings != root->settings) {
-        return stn_fail(STN_ERR_INVALID, "node %s was started with other settings than %s", name,
-                        first);
+        return stn_fail(STN_ERR_INVALID,
+                        "node %s has pictures of other brightness in its " BASE_SETTING
+                        "data than %s",
+                        name, first);
     }
     return STN_OK;
 }

@@ -14,6 +14,7 @@
 #include "comm/comm.h"
 #include "hypertune/report.h"
 #include "kernel/kernel.h"
+#include "settings/settings.h"
 #include "stannis/train.h"
 
 // What a node tells node 0 at the end of its part of a step.
@@ -61,7 +62,7 @@ struct crew {
 
 // Nodes agree on names: those of node 0's cluster file, or their host names. `out` is to be closed
 // whatever happens.
-STN_MUST_CHECK enum stn_status crew_open(struct comm *comm, const struct stn_train_config *config,
+STN_MUST_CHECK enum stn_status crew_open(struct comm *comm, const struct settings *settings,
                                          struct crew *out);
 void crew_close(struct crew *nodes);
 const struct cluster_node *crew_own(const struct crew *nodes);

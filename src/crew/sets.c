@@ -57,7 +57,8 @@ static void repeat_private(const struct crew *nodes, int64_t *counts)
     }
 }
 
-static enum stn_status count_all(struct crew *nodes, enum stn_fill fill, struct crew_sets *sets)
+static enum stn_status count_all(struct crew *nodes, enum settings_fill fill,
+                                 struct crew_sets *sets)
 {
     bool any = false;
     for (int i = 0; i < nodes->size; i++) {
@@ -75,7 +76,7 @@ static enum stn_status count_all(struct crew *nodes, enum stn_fill fill, struct 
     enum stn_status status = any ? gather_counts(nodes, sets, &all) : STN_OK;
     if (!status && any) {
         add_up(nodes, sets, all);
-        if (fill == STN_FILL_REPEAT) {
+        if (fill == SETTINGS_FILL_REPEAT) {
             repeat_private(nodes, sets->counts[STN_SUBSET_TRAIN]);
         }
     }
@@ -84,7 +85,7 @@ static enum stn_status count_all(struct crew *nodes, enum stn_fill fill, struct 
 }
 
 enum stn_status crew_sets_open(struct crew *nodes, const struct stn_dataset_options *options,
-                               enum stn_fill fill, struct crew_sets *out)
+                               enum settings_fill fill, struct crew_sets *out)
 {
     const char *private_dir = crew_own(nodes)->private_dir;
     *out = (struct crew_sets){0};

@@ -20,7 +20,7 @@ struct crew_sets {
 // `options` names the public set. `out` is to be closed whatever happens.
 STN_MUST_CHECK enum stn_status crew_sets_open(struct crew *nodes,
                                               const struct stn_dataset_options *options,
-                                              enum stn_fill fill, struct crew_sets *out);
+                                              enum settings_fill fill, struct crew_sets *out);
 void crew_sets_close(struct crew_sets *sets);
 // Samples of an epoch: public and private ones of all nodes, repetitions included.
 int64_t crew_sets_total(const struct crew_sets *sets, const struct crew *nodes,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/setting_mark.h"
 #include "hypertune/policy.h"
 
 enum { MICRO_BATCHES_MAX = 1000000 };
@@ -59,18 +60,21 @@ static enum stn_status check_sum(const char *text, const struct crew_splits *spl
 {
     int sum = sum_of(splits->values + (size_t)number * (size_t)splits->nodes, splits->nodes);
     if (sum == 0) {
-        return stn_fail(STN_ERR_INVALID, "--split %s: somebody must compute something", text);
+        return stn_fail(STN_ERR_INVALID, BASE_SETTING "split %s: somebody must compute something",
+                        text);
     }
     if (micro_batches > 0 && sum != micro_batches) {
         return stn_fail(STN_ERR_INVALID,
-                        "--split %s: %d micro-batches, but a step has %d (--batch over "
-                        "--micro-batch); leave --batch out to let the split say it",
+                        BASE_SETTING "split %s: %d micro-batches, but a step has %d (" BASE_SETTING
+                                     "batch over " BASE_SETTING "micro-batch); leave " BASE_SETTING
+                                     "batch out to let the split say it",
                         text, sum, micro_batches);
     }
     int first = sum_of(splits->values, splits->nodes);
     if (sum != first) {
         return stn_fail(STN_ERR_INVALID,
-                        "--split %s: splits that take turns must have the same sum (%d and %d)",
+                        BASE_SETTING
+                        "split %s: splits that take turns must have the same sum (%d and %d)",
                         text, first, sum);
     }
     return STN_OK;
@@ -88,7 +92,8 @@ enum stn_status crew_splits_parse(const char *text, int nodes, int micro_batches
     for (int s = 0; s < count && !status; s++) {
         if (!parse_one(rest, nodes, out->values + (size_t)s * (size_t)nodes, &rest)) {
             status = stn_fail(STN_ERR_INVALID,
-                              "--split %s: expected %d number%s of micro-batches, as in 12,4,4,4",
+                              BASE_SETTING
+                              "split %s: expected %d number%s of micro-batches, as in 12,4,4,4",
                               text, nodes, nodes == 1 ? "" : "s");
         } else {
             status = check_sum(text, out, s, micro_batches);

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "hypertune/decide.h"
 #include "hypertune/policy.h"
 
 enum { TAG_MARK = 3, TAG_AFTER = 4 };
@@ -139,10 +140,15 @@ static bool arrays_alloc(struct crew_trade *trade)
            trade->heap;
 }
 
-bool crew_trade_wanted(const struct stn_train_config *config)
+bool crew_trade_wanted(const struct settings *settings)
 {
-    const struct hypertune_policy *policy = hypertune_policy_of(config->policy);
-    return config->trade && policy && policy->does->trades && !config->split;
+    const struct hypertune_policy *policy = hypertune_policy_of(settings->policy);
+    return settings->trade && policy && policy->does->trades && !settings->split;
+}
+
+double crew_move_gain(const struct settings *settings)
+{
+    return crew_trade_wanted(settings) ? 0.05 : hypertune_decide_defaults().gain_least;
 }
 
 enum stn_status crew_trade_create(struct comm *comm, const struct plan_node limits[],

@@ -10,12 +10,16 @@
 #include "comm/comm.h"
 #include "crew/hooks.h"
 #include "plan/trade.h"
+#include "settings/settings.h"
 #include "stannis/train.h"
 
 struct crew_trade;
 
 // Whether nodes trade in such a training: its policy allows it, and the split is not the user's.
-bool crew_trade_wanted(const struct stn_train_config *config);
+bool crew_trade_wanted(const struct settings *settings);
+// The part of a step that moving work must gain where the user does not say: more with trades,
+// which even out what is less.
+double crew_move_gain(const struct settings *settings);
 
 // `limits`: on node 0 [nodes], borrowed; their caps hold. `hooks`, borrowed, may say how long this
 // node takes; NULL: none do.

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/setting_mark.h"
+
 enum { FILE_BYTES_MAX = 16 << 20, CLASSES_MAX = 1000000 };
 
 struct line {
@@ -135,8 +137,8 @@ enum stn_status data_class_list_load(const char *path, struct data_class_list *o
     *out = (struct data_class_list){0};
     FILE *file = fopen(path, "rb");
     if (!file) {
-        return stn_fail(errno == ENOENT ? STN_ERR_NOT_FOUND : STN_ERR_IO, "--class-list %s: %s",
-                        path, strerror(errno));
+        return stn_fail(errno == ENOENT ? STN_ERR_NOT_FOUND : STN_ERR_IO,
+                        BASE_SETTING "class-list %s: %s", path, strerror(errno));
     }
     enum stn_status status = STN_OK;
     size_t bytes = 0;
@@ -147,10 +149,10 @@ enum stn_status data_class_list_load(const char *path, struct data_class_list *o
     }
     bytes = fread(text, 1, FILE_BYTES_MAX, file);
     if (ferror(file)) {
-        status = stn_fail(STN_ERR_IO, "--class-list %s: %s", path, strerror(errno));
+        status = stn_fail(STN_ERR_IO, BASE_SETTING "class-list %s: %s", path, strerror(errno));
     } else if (bytes == FILE_BYTES_MAX) {
-        status =
-            stn_fail(STN_ERR_INVALID, "--class-list %s: too large for a list of class names", path);
+        status = stn_fail(STN_ERR_INVALID,
+                          BASE_SETTING "class-list %s: too large for a list of class names", path);
     } else {
         status = data_class_list_parse(text, bytes, path, out);
     }

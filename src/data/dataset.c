@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/need.h"
+#include "base/setting_mark.h"
 #include "data/class_list.h"
 #include "data/sample.h"
 
@@ -56,12 +57,12 @@ static enum stn_status fail_class(const struct class_rule *rule, const char *nam
     if (rule->private_folder) {
         return stn_fail(STN_ERR_INVALID,
                         "%s: class '%s' is not one of the %d classes of the public data; name all "
-                        "classes, one a line, in --class-list FILE",
+                        "classes, one a line, in " BASE_SETTING "class-list FILE",
                         rule->source, name, rule->count);
     }
     if (rule->list) {
-        return stn_fail(STN_ERR_INVALID, "%s: class '%s' is not in --class-list %s", rule->source,
-                        name, rule->list);
+        return stn_fail(STN_ERR_INVALID, "%s: class '%s' is not in " BASE_SETTING "class-list %s",
+                        rule->source, name, rule->list);
     }
     return stn_fail(STN_ERR_INVALID,
                     "%s: class '%s' is not one of the %d classes the network was trained for",
@@ -71,8 +72,9 @@ static enum stn_status fail_class(const struct class_rule *rule, const char *nam
 static enum stn_status fail_class_count(const struct class_rule *rule, int classes)
 {
     if (rule->list) {
-        return stn_fail(STN_ERR_INVALID, "%s: %d classes, but --class-list %s names %d",
-                        rule->source, classes, rule->list, rule->count);
+        return stn_fail(STN_ERR_INVALID,
+                        "%s: %d classes, but " BASE_SETTING "class-list %s names %d", rule->source,
+                        classes, rule->list, rule->count);
     }
     return stn_fail(STN_ERR_INVALID, "%s: %d classes, but the network was trained for %d",
                     rule->source, classes, rule->count);
@@ -175,7 +177,8 @@ static enum stn_status check_same_list(const struct stn_dataset_options *options
     }
     return same ? STN_OK
                 : stn_fail(STN_ERR_INVALID,
-                           "--class-list %s: not the %d classes the network was trained for, in "
+                           BASE_SETTING
+                           "class-list %s: not the %d classes the network was trained for, in "
                            "their order",
                            options->class_list, options->class_count);
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/option.h"
+#include "base/suggest.h"
 #include "data/store.h"
 
 struct known_kind {

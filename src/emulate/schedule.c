@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/setting_mark.h"
 
 static const char *const kinds[] = {[EMULATE_LOAD_GZIP] = "gzip", [EMULATE_LOAD_BUSY] = "busy"};
 enum { KIND_COUNT = sizeof(kinds) / sizeof(kinds[0]) };
@@ -47,18 +48,21 @@ static enum stn_status read_item(char *item, const char *whole, struct emulate_l
     char *last = cut(first, '-');
     if (!processes || !last || !*item) {
         return stn_fail(STN_ERR_INVALID,
-                        "--interfere '%.*s': expected NODE@FROM-TO:LOAD, as csd.0@20-40:busy*1",
+                        BASE_SETTING
+                        "interfere '%.*s': expected NODE@FROM-TO:LOAD, as csd.0@20-40:busy*1",
                         length < 80 ? length : 80, whole);
     }
     if (!read_steps(first, last, load)) {
         return stn_fail(STN_ERR_INVALID,
-                        "--interfere '%.*s': %.20s-%.20s are no steps; they count from 1, the "
+                        BASE_SETTING
+                        "interfere '%.*s': %.20s-%.20s are no steps; they count from 1, the "
                         "first one first",
                         length < 80 ? length : 80, whole, first, last);
     }
     if (!read_load(name, processes, load)) {
         return stn_fail(STN_ERR_INVALID,
-                        "--interfere '%.*s': a load is gzip*K or busy*K, for K processes, 1 to %d; "
+                        BASE_SETTING
+                        "interfere '%.*s': a load is gzip*K or busy*K, for K processes, 1 to %d; "
                         "for busy also a fraction, as busy*0.5",
                         length < 80 ? length : 80, whole, EMULATE_PROCESSES_MAX);
     }
@@ -82,7 +86,8 @@ enum stn_status emulate_schedule_parse(const char *text, struct emulate_schedule
                                      .loads = calloc((size_t)count, sizeof(*out->loads))};
     enum stn_status status = STN_OK;
     if (!out->text || !out->loads) {
-        status = stn_fail(STN_ERR_NO_MEMORY, "--interfere: no memory for %d loads", count);
+        status =
+            stn_fail(STN_ERR_NO_MEMORY, BASE_SETTING "interfere: no memory for %d loads", count);
     }
     char *rest = out->text;
     for (char *item; !status && (item = strsep(&rest, ","));) {

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/option.h"
+#include "base/suggest.h"
 #include "energy/meter_kind.h"
 
 static const struct energy_meter_kind *const kinds[] = {

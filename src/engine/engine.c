@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/option.h"
+#include "base/setting_mark.h"
+#include "base/suggest.h"
 #include "engine/memory.h"
 
 enum { NAMES_MAX = 32, THREADS_MAX = 1024 };
@@ -14,8 +15,9 @@ enum stn_status engine_open(const char *backend, int threads, size_t state_bytes
 {
     *out = (struct engine){.cpu = base_cpu_share()};
     if (threads < 0 || threads > THREADS_MAX) {
-        return stn_fail(STN_ERR_INVALID, "--threads %d: must be from 0 (all we may use) to %d",
-                        threads, THREADS_MAX);
+        return stn_fail(STN_ERR_INVALID,
+                        BASE_SETTING "threads %d: must be from 0 (all we may use) to %d", threads,
+                        THREADS_MAX);
     }
     out->threads = threads > 0 ? threads : out->cpu.threads;
     enum stn_status status = kernel_create(backend, out->threads, &out->kernel);
@@ -99,14 +101,14 @@ enum stn_status engine_find_model(const char *name, const struct stn_model_info 
         snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "", names[i]);
     }
     if (!name) {
-        return stn_fail(STN_ERR_INVALID, "--net: which network? There are %s", list);
+        return stn_fail(STN_ERR_INVALID, BASE_SETTING "net: which network? There are %s", list);
     }
     *out = stn_model_find(name);
     if (*out) {
         return STN_OK;
     }
     const char *near = base_did_you_mean(name, names);
-    return stn_fail(STN_ERR_INVALID, "--net %s: no such network; %s%s", name,
+    return stn_fail(STN_ERR_INVALID, BASE_SETTING "net %s: no such network; %s%s", name,
                     near ? "did you mean " : "there are ", near ? near : list);
 }
 

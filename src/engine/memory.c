@@ -2,6 +2,7 @@
 #include "engine/memory.h"
 
 #include "base/cpu.h"
+#include "base/setting_mark.h"
 
 // Code, libraries, stacks and the loader's batches: what a run of the smallest network occupies.
 enum { PROGRAM_BYTES = 48 << 20 };
@@ -57,13 +58,14 @@ enum stn_status engine_memory_settle(struct kernel *kernel, struct nn_net_config
         if (smaller <= most) {
             return stn_fail(STN_ERR_NO_MEMORY,
                             "%s at %d pixels with micro-batches of %d needs %zu MiB, and there are "
-                            "%zu; --micro-batch %d would fit (%zu MiB)",
+                            "%zu; " BASE_SETTING "micro-batch %d would fit (%zu MiB)",
                             net->model->name, net->shape.image_size, net->micro_batch, needed >> 20,
                             most >> 20, fits, smaller >> 20);
         }
     }
     return stn_fail(STN_ERR_NO_MEMORY,
                     "%s at %d pixels needs %zu MiB, and there are %zu; even one image at a time "
-                    "would not fit: use a smaller --image-size or network, or more memory",
+                    "would not fit: use a smaller " BASE_SETTING
+                    "image-size or network, or more memory",
                     net->model->name, net->shape.image_size, needed >> 20, most >> 20);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/setting_mark.h"
 #include "checkpoint/checkpoint.h"
 #include "engine/engine.h"
 
@@ -21,7 +22,8 @@ static void renormalise(const struct infer_renormalise *r, float *images, int ro
 static enum stn_status evaluate_micro_batch(const struct infer_evaluation *e,
                                             struct kernel_loss_totals *totals)
 {
-    if (e->stop_requested && e->stop_requested(e->stop_context)) {
+    const struct stn_train_observer *observer = e->observer;
+    if (observer && observer->stop_requested && observer->stop_requested(observer->stop_context)) {
         return STN_ERR_INTERRUPTED;
     }
     struct data_batch *batch;
@@ -77,12 +79,12 @@ struct evaluator {
     bool other_norm;
 };
 
-static enum stn_status open_dataset(struct evaluator *v, const struct stn_eval_config *config)
+static enum stn_status open_dataset(struct evaluator *v, const struct settings *settings)
 {
     const struct checkpoint_meta *meta = checkpoint_meta(v->checkpoint);
-    struct stn_dataset_options options = meta->config.data;
-    if (config->data) {
-        options.spec = config->data;
+    struct stn_dataset_options options = settings_dataset(meta->settings);
+    if (settings->data) {
+        options.spec = settings->data;
     }
     options.class_names = checkpoint_class_names(v->checkpoint);
     options.class_count = meta->classes;
@@ -92,16 +94,17 @@ static enum stn_status open_dataset(struct evaluator *v, const struct stn_eval_c
     }
     const struct stn_dataset_info *data = stn_dataset_info(v->dataset);
     if (data->channels != meta->channels) {
-        return stn_fail(STN_ERR_INVALID, "--data %s has %d channels; %s was trained with %d",
-                        options.spec, data->channels, config->checkpoint, meta->channels);
-    }
-    if (data->image_size != meta->config.data.image_size) {
         return stn_fail(STN_ERR_INVALID,
-                        "--data %s has images of %d pixels; %s was trained with %d", options.spec,
-                        data->image_size, config->checkpoint, meta->config.data.image_size);
+                        BASE_SETTING "data %s has %d channels; %s was trained with %d",
+                        options.spec, data->channels, settings->checkpoint, meta->channels);
     }
-    if (data->count[config->subset] == 0) {
-        return stn_fail(STN_ERR_INVALID, "--data %s: the subset to evaluate is empty",
+    if (data->image_size != meta->settings->image_size) {
+        return stn_fail(
+            STN_ERR_INVALID, BASE_SETTING "data %s has images of %d pixels; %s was trained with %d",
+            options.spec, data->image_size, settings->checkpoint, meta->settings->image_size);
+    }
+    if (data->count[settings->subset] == 0) {
+        return stn_fail(STN_ERR_INVALID, BASE_SETTING "data %s: the subset to evaluate is empty",
                         options.spec);
     }
     return STN_OK;
@@ -121,59 +124,61 @@ static void plan_renormalise(struct evaluator *v)
     }
 }
 
-static enum stn_status open_network(struct evaluator *v, const struct stn_eval_config *config)
+static enum stn_status open_network(struct evaluator *v, const struct settings *settings)
 {
     const struct checkpoint_meta *meta = checkpoint_meta(v->checkpoint);
     const struct nn_net_config net = {
-        .model = stn_model_find(meta->config.net),
-        .shape = {.image_size = meta->config.data.image_size,
+        .model = stn_model_find(meta->settings->net),
+        .shape = {.image_size = meta->settings->image_size,
                   .channels = meta->channels,
                   .classes = meta->classes},
-        .micro_batch = config->micro_batch > 0 ? config->micro_batch : meta->config.micro_batch,
-        .label_smoothing = (float)meta->config.label_smoothing,
+        .micro_batch =
+            settings->micro_batch > 0 ? settings->micro_batch : meta->settings->micro_batch,
+        .label_smoothing = (float)meta->settings->label_smoothing,
         .inference = true,
     };
-    enum stn_status status = engine_open(config->backend, config->threads, 0, 0, &net, &v->engine);
+    enum stn_status status =
+        engine_open(settings->backend, settings->threads, 0, 0, &net, &v->engine);
     return status ? status : checkpoint_load(v->checkpoint, v->engine.net, NULL);
 }
 
-static enum stn_status open_feed(struct evaluator *v, const struct stn_eval_config *config)
+static enum stn_status open_feed(struct evaluator *v, const struct settings *settings)
 {
     const struct stn_dataset_info *data = stn_dataset_info(v->dataset);
     int micro_batch = nn_net_config(v->engine.net)->micro_batch;
-    const struct data_source source = {.dataset = v->dataset,
-                                       .sampler = {.count = (uint64_t)data->count[config->subset]}};
+    const struct data_source source = {
+        .dataset = v->dataset, .sampler = {.count = (uint64_t)data->count[settings->subset]}};
     const struct crew_feed_config feed = {
-        .loader = {.subset = config->subset,
+        .loader = {.subset = settings->subset,
                    .sources = {[DATA_PUBLIC] = source},
                    .augment = DATA_AUGMENT_NONE,
                    .micro_batch = micro_batch,
-                   .threads = engine_loader_threads(config->loader_threads, v->engine.threads),
-                   .skip_bad = config->skip_bad},
+                   .threads = engine_loader_threads(settings->loader_threads, v->engine.threads),
+                   .skip_bad = settings->skip_bad},
         .batch = micro_batch,
     };
     return crew_feed_open(&feed, &v->feed);
 }
 
-static enum stn_status evaluator_open(struct evaluator *v, const struct stn_eval_config *config)
+static enum stn_status evaluator_open(struct evaluator *v, const struct settings *settings)
 {
-    if (!config->checkpoint) {
+    if (!settings->checkpoint) {
         return stn_fail(STN_ERR_INVALID,
-                        "--checkpoint: which one? For example run/best.safetensors");
+                        BASE_SETTING "checkpoint: which one? For example run/best.safetensors");
     }
-    if (config->micro_batch < 0 || config->loader_threads < 0) {
-        return stn_fail(STN_ERR_INVALID, "--micro-batch and --loader-threads must not be negative");
-    }
-    enum stn_status status = checkpoint_open(config->checkpoint, &v->checkpoint);
+    enum stn_status status = settings_check(STN_VERB_EVAL, settings);
     if (!status) {
-        status = open_dataset(v, config);
+        status = checkpoint_open(settings->checkpoint, &v->checkpoint);
+    }
+    if (!status) {
+        status = open_dataset(v, settings);
     }
     if (!status) {
         plan_renormalise(v);
-        status = open_network(v, config);
+        status = open_network(v, settings);
     }
     if (!status) {
-        status = open_feed(v, config);
+        status = open_feed(v, settings);
     }
     return status;
 }
@@ -212,11 +217,11 @@ static enum stn_status evaluator_run(struct evaluator *v, const struct stn_train
     return STN_OK;
 }
 
-enum stn_status infer_eval(const struct stn_eval_config *config,
+enum stn_status infer_eval(const struct settings *settings,
                            const struct stn_train_observer *observer, struct stn_eval_result *out)
 {
     struct evaluator v = {0};
-    enum stn_status status = evaluator_open(&v, config);
+    enum stn_status status = evaluator_open(&v, settings);
     if (!status) {
         status = evaluator_run(&v, observer, out);
     }

@@ -5,14 +5,13 @@
 
 #include "crew/feed.h"
 #include "nn/net.h"
+#include "settings/settings.h"
 #include "stannis/train.h"
 
 struct infer_evaluation {
     struct nn_net *net;
     struct crew_feed *feed;
     const struct stn_train_observer *observer; // or NULL
-    bool (*stop_requested)(void *context);     // polled between micro-batches; or NULL
-    void *stop_context;
     // Applied to every image before the network sees it, or NULL: pixel = pixel·scale + shift, by
     // channel.
     const struct infer_renormalise {
@@ -27,7 +26,7 @@ STN_MUST_CHECK enum stn_status infer_evaluate(const struct infer_evaluation *e,
                                               struct kernel_loss_totals *totals);
 
 // What stn_eval_run does.
-STN_MUST_CHECK enum stn_status infer_eval(const struct stn_eval_config *config,
+STN_MUST_CHECK enum stn_status infer_eval(const struct settings *settings,
                                           const struct stn_train_observer *observer,
                                           struct stn_eval_result *out);
 

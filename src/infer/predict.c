@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/setting_mark.h"
 #include "checkpoint/checkpoint.h"
 #include "data/loader.h"
 #include "engine/engine.h"
@@ -30,23 +31,26 @@ static enum stn_status allocate(struct stn_predictor *p, const struct stn_model_
     return STN_OK;
 }
 
-static enum stn_status open_all(struct stn_predictor *p, const char *path, const char *backend,
-                                int threads)
+static enum stn_status open_all(struct stn_predictor *p, const struct settings *settings)
 {
-    enum stn_status status = checkpoint_open(path, &p->checkpoint);
+    if (!settings->checkpoint) {
+        return stn_fail(STN_ERR_INVALID,
+                        BASE_SETTING "checkpoint: which one? For example run/best.safetensors");
+    }
+    enum stn_status status = checkpoint_open(settings->checkpoint, &p->checkpoint);
     if (status) {
         return status;
     }
     const struct checkpoint_meta *meta = checkpoint_meta(p->checkpoint);
     const struct nn_net_config net = {
-        .model = stn_model_find(meta->config.net),
-        .shape = {.image_size = meta->config.data.image_size,
+        .model = stn_model_find(meta->settings->net),
+        .shape = {.image_size = meta->settings->image_size,
                   .channels = meta->channels,
                   .classes = meta->classes},
         .micro_batch = 1,
         .inference = true,
     };
-    status = engine_open(backend, threads, 0, 0, &net, &p->engine);
+    status = engine_open(settings->backend, settings->threads, 0, 0, &net, &p->engine);
     if (!status) {
         status = checkpoint_load(p->checkpoint, p->engine.net, NULL);
     }
@@ -56,15 +60,17 @@ static enum stn_status open_all(struct stn_predictor *p, const char *path, const
     return status;
 }
 
-enum stn_status infer_predictor_open(const char *checkpoint, const char *backend, int threads,
-                                     struct stn_predictor **out)
+enum stn_status infer_predictor_open(const struct settings *settings, struct stn_predictor **out)
 {
     *out = NULL;
     struct stn_predictor *p = calloc(1, sizeof(*p));
     if (!p) {
         return stn_fail(STN_ERR_NO_MEMORY, "no memory to predict with");
     }
-    enum stn_status status = open_all(p, checkpoint, backend, threads);
+    enum stn_status status = settings_check(STN_VERB_PREDICT, settings);
+    if (!status) {
+        status = open_all(p, settings);
+    }
     if (status) {
         infer_predictor_close(p);
         return status;
@@ -116,13 +122,13 @@ enum stn_status infer_predictor_classify(struct stn_predictor *predictor, const 
 {
     *count = 0;
     if (top < 1) {
-        return stn_fail(STN_ERR_INVALID, "--top %d: must be at least 1", top);
+        return stn_fail(STN_ERR_INVALID, BASE_SETTING "top %d: must be at least 1", top);
     }
     const struct checkpoint_meta *meta = checkpoint_meta(predictor->checkpoint);
     struct data_image_look look = {
-        .spec = meta->config.data.spec,
+        .spec = meta->settings->data,
         .channels = meta->channels,
-        .size = meta->config.data.image_size,
+        .size = meta->settings->image_size,
     };
     memcpy(look.mean, meta->mean, sizeof(look.mean));
     memcpy(look.std, meta->std, sizeof(look.std));

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/setting_mark.h"
+
 void nn_graph_init(struct nn_graph *g, int micro_batch, bool no_dropout)
 {
     *g = (struct nn_graph){.micro_batch = micro_batch,
@@ -168,7 +170,7 @@ static struct kernel_shape window_apply(struct nn_graph *g, const char *what, st
         if (room < 0) {
             g->status = stn_fail(STN_ERR_INVALID,
                                  "%s: its %d×%d window does not fit a map of %d×%d; "
-                                 "use a larger --image-size",
+                                 "use a larger " BASE_SETTING "image-size",
                                  what, w.size[0], w.size[1], x.h, x.w);
             return x;
         }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/setting_mark.h"
 #include "nn/memory_plan.h"
 #include "nn/net_state.h"
 #include "nn/views.h"
@@ -445,7 +446,7 @@ static enum stn_status block_create(struct nn_net *net, const struct layout *l,
     if (!net->activations) {
         status = stn_fail(STN_ERR_NO_MEMORY,
                           "out of memory: %zu MB for the activations of %d images; "
-                          "use a smaller --micro-batch",
+                          "use a smaller " BASE_SETTING "micro-batch",
                           net->activation_bytes >> 20, net->config.micro_batch);
         goto out_places;
     }

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/setting_mark.h"
 #include "plan/split.h"
 
 const struct plan_batch_options plan_batch_defaults = {.efficiency = 0.95};
@@ -167,7 +168,7 @@ static enum stn_status check(const struct plan_cluster *cluster,
     if (least > most) {
         return stn_fail(STN_ERR_INVALID,
                         "no batch from %lld to %lld samples is a multiple of the micro-batch (%d): "
-                        "widen the limits or take a smaller --micro-batch",
+                        "widen the limits or take a smaller " BASE_SETTING "micro-batch",
                         (long long)options->least, (long long)options->most, cluster->micro_batch);
     }
     return plan_split_check(cluster);

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/setting_mark.h"
+
 // A fixed part as long as so many micro-batches is a mistake. Below it, what a double says of "how
 // many until then" is right to a millionth of a micro-batch.
 static const double FIXED_MOST = 1e9;
@@ -46,7 +48,7 @@ static enum stn_status check_node(const struct plan_cluster *cluster, int i)
         return stn_fail(
             STN_ERR_INVALID,
             "%s: its private data needs %lld samples of every step, but its memory or max_batch "
-            "allows %lld: raise that, or make epochs longer (a smaller --batch)",
+            "allows %lld: raise that, or make epochs longer (a smaller " BASE_SETTING "batch)",
             label_of(cluster, i).text, (long long)node->floor * cluster->micro_batch,
             (long long)node->cap * cluster->micro_batch);
     }
@@ -69,7 +71,8 @@ enum stn_status plan_split_check(const struct plan_cluster *cluster)
     if (!any) {
         return stn_fail(STN_ERR_INVALID,
                         "no node may compute: memory or max_batch of all of them is below one "
-                        "micro-batch (%d samples): raise one, or take a smaller --micro-batch",
+                        "micro-batch (%d samples): raise one, or take a smaller " BASE_SETTING
+                        "micro-batch",
                         cluster->micro_batch);
     }
     return STN_OK;
@@ -91,13 +94,13 @@ static enum stn_status check_sums(const struct plan_cluster *cluster, int micro_
     if (floors > micro_batches) {
         return stn_fail(STN_ERR_INVALID,
                         "a batch of %lld samples is too small: the nodes' private data needs %lld "
-                        "of every step; take --batch %lld, or make epochs longer",
+                        "of every step; take " BASE_SETTING "batch %lld, or make epochs longer",
                         batch, floors * g, floors * g);
     }
     if (caps < micro_batches) {
         return stn_fail(STN_ERR_INVALID,
                         "a batch of %lld samples is too large: memory and max_batch of the nodes "
-                        "allow %lld; take --batch %lld, or raise these limits",
+                        "allow %lld; take " BASE_SETTING "batch %lld, or raise these limits",
                         batch, caps * g, caps * g);
     }
     return STN_OK;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "report/format.h"
-#include "report/names.h"
+#include "settings/choices.h"
 
 enum { LINE_BYTES = 256 };
 
@@ -54,7 +54,7 @@ static void print_cluster(const struct printer *to, const struct stn_plan_info *
              "steps of %d images in %s (%s); gradients take %s, of which %s behind computing; "
              "waiting for whoever is late %s",
              info->batch, report_seconds(&step, info->step_seconds),
-             report_policy_names[info->policy], report_seconds(&total, info->reduction_seconds),
+             settings_policy_names[info->policy], report_seconds(&total, info->reduction_seconds),
              report_seconds(&hidden, info->hidden_seconds),
              report_seconds(&uneven, info->uneven_seconds));
     to->line(to->context, line);

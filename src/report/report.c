@@ -15,8 +15,8 @@
 #include "base/cpu.h"
 #include "report/change.h"
 #include "report/json.h"
-#include "report/names.h"
 #include "report/nodes.h"
+#include "settings/settings.h"
 #include "stannis/stannis.h"
 
 struct report {
@@ -39,19 +39,19 @@ static json_t *describe_data(const struct stn_dataset_info *data)
                      (json_int_t)data->count[STN_SUBSET_VAL]);
 }
 
-static json_t *describe_config(const struct stn_train_config *c)
+static json_t *describe_settings(const struct settings *s)
 {
     return json_pack(
         "{s:o, s:o, s:i, s:I, s:i, s:f, s:f, s:f, s:b, s:f, s:s, s:f, s:f, s:f, s:s, s:b, s:o, "
         "s:o, s:I}",
-        "net", report_json_text(c->net), "data", report_json_text(c->data.spec), "epochs",
-        c->epochs, "steps", (json_int_t)c->steps, "batch", c->batch, "lr", c->lr, "momentum",
-        c->momentum, "weight_decay", c->weight_decay, "nesterov", c->nesterov, "warmup_epochs",
-        c->warmup_epochs, "schedule", report_schedule_names[c->schedule], "lr_step_epochs",
-        c->lr_step_epochs, "lr_gamma", c->lr_gamma, "label_smoothing", c->label_smoothing,
-        "augment", report_augment_names[c->augment], "skip_bad", c->skip_bad, "out",
-        report_json_text(c->out_dir), "resume", report_json_text(c->resume), "checkpoint_steps",
-        (json_int_t)c->checkpoint_steps);
+        "net", report_json_text(s->net), "data", report_json_text(s->data), "epochs", s->epochs,
+        "steps", (json_int_t)s->steps, "batch", s->batch, "lr", s->lr, "momentum", s->momentum,
+        "weight_decay", s->weight_decay, "nesterov", s->nesterov, "warmup_epochs", s->warmup_epochs,
+        "schedule", settings_schedule_names[s->schedule], "lr_step_epochs", s->lr_step_epochs,
+        "lr_gamma", s->lr_gamma, "label_smoothing", s->label_smoothing, "augment",
+        settings_augment_names[s->augment], "skip_bad", s->skip_bad, "out",
+        report_json_text(s->out), "resume", report_json_text(s->resume), "checkpoint_steps",
+        (json_int_t)s->checkpoint_steps);
 }
 
 static void on_start(void *context, const struct stn_train_start *start)
@@ -66,7 +66,7 @@ static void on_start(void *context, const struct stn_train_start *start)
         start->batch, "micro_batch", start->micro_batch, "parameters",
         (json_int_t)start->parameters, "macs", (json_int_t)start->macs, "planned_memory",
         (json_int_t)start->planned_bytes, "first_step", (json_int_t)start->first_step, "seed",
-        report_json_seed(start->seed), "config", describe_config(start->config));
+        report_json_seed(start->seed), "config", describe_settings(&start->settings->values));
     report->lost |= !report->start || !report_crew_start(&report->crew, start);
 }
 

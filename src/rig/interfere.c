@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cpu.h"
+#include "base/setting_mark.h"
 #include "emulate/emulate.h"
 #include "emulate/group.h"
 #include "emulate/membership.h"
@@ -133,7 +134,7 @@ static enum stn_status check_nodes(const struct emulate_schedule *schedule, cons
     for (int i = 0; i < schedule->count; i++) {
         const char *name = schedule->loads[i].node;
         if (cluster_find(cluster, name) < 0) {
-            return cluster_fail_unknown(cluster, "--interfere", text, name);
+            return cluster_fail_unknown(cluster, BASE_SETTING "interfere", text, name);
         }
     }
     return STN_OK;
@@ -163,12 +164,14 @@ static enum stn_status open_programs(struct rig_interfere *interfere)
     }
     interfere->programs = calloc(count + 1, sizeof(*interfere->programs));
     if (!interfere->programs) {
-        return stn_fail(STN_ERR_NO_MEMORY, "--interfere: no memory for %zu programs", count);
+        return stn_fail(STN_ERR_NO_MEMORY, BASE_SETTING "interfere: no memory for %zu programs",
+                        count);
     }
     list_programs(interfere);
     if (count > 0 && emulate_pace_share() > 0) {
         stn_log(STN_LOG_WARN,
-                "node %s paces itself: what --interfere starts is not confined to its share and "
+                "node %s paces itself: what " BASE_SETTING
+                "interfere starts is not confined to its share and "
                 "takes as much of it as the scheduler happens to give",
                 interfere->node);
     }
@@ -184,7 +187,7 @@ enum stn_status rig_interfere_open(const char *text, const struct cluster *clust
     }
     struct rig_interfere *interfere = calloc(1, sizeof(*interfere));
     if (!interfere) {
-        return stn_fail(STN_ERR_NO_MEMORY, "--interfere: no memory");
+        return stn_fail(STN_ERR_NO_MEMORY, BASE_SETTING "interfere: no memory");
     }
     enum stn_status status = emulate_schedule_parse(text, &interfere->schedule);
     if (!status) {

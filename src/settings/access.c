@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/option.h"
 #include "base/setting_mark.h"
+#include "base/suggest.h"
 #include "settings/settings.h"
 
 enum { NAMES_MAX = 256 };

@@ -25,6 +25,8 @@ const char *const settings_wire_names[] = {
     [SETTINGS_FP32] = "fp32", [SETTINGS_FP16] = "fp16", NULL};
 const char *const settings_progress_names[] = {"auto", "plain", "json", "none", NULL};
 const char *const settings_failure_names[] = {"stop", "resume", NULL};
+const char *const settings_ecc_names[] = {"crc", "bch", NULL};
+const char *const settings_flash_timing_names[] = {"off", "counted", "enforced", NULL};
 const char *const settings_subset_names[] = {
     [STN_SUBSET_TRAIN] = "train", [STN_SUBSET_VAL] = "val", NULL};
 #define WORD(id, word, help) #word,

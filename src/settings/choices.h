@@ -25,5 +25,7 @@ extern const char *const settings_policy_names[]; // of enum stn_policy
 extern const char *const settings_subset_names[]; // of enum stn_subset
 // Of the display of a training, and of enum sim_failure.
 extern const char *const settings_progress_names[], *const settings_failure_names[];
+// Of enum flash_ecc and enum flash_timing_mode.
+extern const char *const settings_ecc_names[], *const settings_flash_timing_names[];
 
 #endif

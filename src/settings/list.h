@@ -49,12 +49,10 @@ SETTING(int, image_size, INT, "image-size",
         FIXED("image_size"), ALIKE)
 SETTING(enum settings_augment, augment, CHOICE, "augment", TRAINING, DATA,
         "random changes of training images",
-        OF(settings_augment_names), INITIAL("full"), USUAL, FREE("augment"), ALIKE)
+        OF(settings_augment_names), INITIAL("full"), FREE("augment"), ALIKE)
 SETTING(bool, skip_bad, FLAG, "skip-bad", STN_VERB_TRAIN | STN_VERB_EVAL, DATA,
         "leave out images that cannot be read, and count them", INITIAL("off"),
         FREE("skip_bad"), ALIKE)
-SETTING(uint64_t, data_seed, SEED, "data-seed", 0, DATA,
-        "of synthetic data; the seed that the training began with", KEPT("data_seed"), ALIKE)
 
 // ---- how long ----------------------------------------------------------------------------------
 
@@ -65,7 +63,7 @@ AGAIN(epochs, INT, "epochs", STN_VERB_SIM, STEPS,
         "epochs", VALUE("N"), LIMITS(1, 1000000), INITIAL("1"))
 SETTING(int64_t, steps, INT64, "steps", STN_VERB_TRAIN | STN_VERB_SIM, STEPS,
         "end after N steps if that comes first; by default no limit (0)",
-        VALUE("N"), AT_LEAST(0), INITIAL("0"))
+        VALUE("N"), AT_LEAST(0), INITIAL("0"), ALIKE)
 AGAIN(steps, INT64, "steps", STN_VERB_BENCH, STEPS,
         "steps that are timed", VALUE("N"), LIMITS(1, 1000000), INITIAL("10"), USUAL)
 SETTING(int, warmup_steps, INT, "warmup-steps", STN_VERB_BENCH, STEPS,
@@ -96,6 +94,8 @@ AGAIN(micro_batch, INT, "micro-batch",
         VALUE("N"), LIMITS(1, 4096))
 SETTING(uint64_t, seed, SEED, "seed", STN_VERB_TRAIN, STEPS,
         "start of all randomness", VALUE("N"), INITIAL("1"), FIXED("seed"), ALIKE)
+SETTING(uint64_t, data_seed, SEED, "data-seed", 0, STEPS,
+        "of synthetic data; the seed that the training began with", KEPT("data_seed"), ALIKE)
 AGAIN(seed, SEED, "seed", STN_VERB_SIM, STEPS,
         "of the noise; the same seed gives the same run", VALUE("N"), INITIAL("0"))
 
@@ -103,7 +103,7 @@ AGAIN(seed, SEED, "seed", STN_VERB_SIM, STEPS,
 
 SETTING(double, lr, REAL, "lr", STN_VERB_TRAIN, LEARNING,
         "learning rate after warm-up", // 0.05 kills lenet, which has no batch norm
-        VALUE("X"), LIMITS(0, 1000), INITIAL("0.02"), USUAL, FREE("lr"), ALIKE)
+        VALUE("X"), AT_LEAST(0), INITIAL("0.02"), USUAL, FREE("lr"), ALIKE)
 SETTING(double, momentum, REAL, "momentum", STN_VERB_TRAIN, LEARNING,
         "momentum of SGD", VALUE("X"), BELOW(0, 1), INITIAL("0.9"), FREE("momentum"), ALIKE)
 SETTING(bool, nesterov, FLAG, "nesterov", STN_VERB_TRAIN, LEARNING,
@@ -155,7 +155,7 @@ SETTING(const char *, cluster_text, TEXT, "cluster-text", 0, NODES,
         "what such a file would say", VALUE("YAML"))
 SETTING(const char *, split, TEXT, "split", STN_VERB_TRAIN, NODES,
         "micro-batches of a step for each node, as 12,4,4,4; by default as the policy says. "
-        "Several splits, with ';' between, take turns", VALUE("LIST"))
+        "Several splits, with ';' between, take turns", VALUE("LIST"), ALIKE)
 SETTING(const char *, plan, TEXT, "plan", STN_VERB_TRAIN, NODES,
         "speeds and split from a plan that \"stannis tune\" wrote; by default nodes are measured "
         "first", VALUE("FILE"), USUAL)
@@ -173,7 +173,7 @@ SETTING(double, tune_seconds, REAL, "tune-seconds", TRAINING, NODES,
 SETTING(enum stn_policy, policy, CHOICE, "policy", TRAINING, NODES,
         "who computes how much of a step; by default balanced, or what `plan` says; balanced and "
         "hypertune move work while training, unless there is a `split`",
-        OF(settings_policy_names), USUAL)
+        OF(settings_policy_names), ALIKE)
 AGAIN(policy, CHOICE, "policy", STN_VERB_SIM | STN_VERB_SIZE, NODES,
         "who computes how much", OF(settings_policy_names), INITIAL("balanced"), USUAL)
 SETTING(double, efficiency, REAL, "efficiency", TRAINING, NODES,
@@ -187,7 +187,7 @@ SETTING(double, margin, REAL, "margin", TRAINING, NODES,
         VALUE("X"), LIMITS(0.1, 1000), INITIAL("5"))
 SETTING(const char *, private_dirs, TEXT, "private", TRAINING, NODES,
         "NODE=DIR[,NODE=DIR…]: class folders that only this node reads; nothing of them is sent",
-        VALUE("LIST"), USUAL)
+        VALUE("LIST"))
 SETTING(enum settings_fill, fill, CHOICE, "fill", STN_VERB_TRAIN, NODES,
         "where private sets differ in size: more public data for nodes with less, or repeat theirs",
         OF(settings_fill_names), INITIAL("public"), ALIKE)
@@ -205,7 +205,7 @@ SETTING(bool, exact, FLAG, "exact", STN_VERB_TRAIN, NODES,
         INITIAL("on"), ALIKE)
 SETTING(bool, overlap, FLAG, "overlap", STN_VERB_TRAIN, NODES,
         "send gradients while others are still computed; if not, once all are, to see what sending "
-        "them earlier hides", INITIAL("on"))
+        "them earlier hides", INITIAL("on"), ALIKE)
 SETTING(double, sim_overlap, REAL, "overlap", STN_VERB_SIM, NODES,
         "of the last micro-batch's time during which gradients leave",
         VALUE("PART"), LIMITS(0, 1), INITIAL("0.5"))
@@ -286,7 +286,8 @@ AGAIN(cluster, TEXT, "cluster", STN_VERB_SIM, VIRTUAL,
 AGAIN(emulate, TEXT, "emulate", STN_VERB_SIM, VIRTUAL,
         "or shares of one device, as host=1,csd*3=0.25", VALUE("SPEC"), USUAL, PROGRAM)
 SETTING(const char *, device, TEXT, "device", STN_VERB_SIM, VIRTUAL,
-        "which device, with `emulate`", VALUE("NAME"), USUAL)
+        "which device, with `emulate`; with `cluster`, of nodes that say none",
+        VALUE("NAME"), USUAL)
 SETTING(const char *, paper, TEXT, "paper", STN_VERB_SIM, VIRTUAL,
         "or a paper's experiments, beside what it reports: stannis or hypertune",
         VALUE("NAME"), USUAL)
@@ -317,6 +318,57 @@ SETTING(double, restart, REAL, "restart", STN_VERB_SIM, DISTURBED,
         "from noticing it until the others compute again",
         VALUE("SECONDS"), LIMITS(0, 1e6), INITIAL("0"))
 
+// ---- software CSDs -----------------------------------------------------------------------------
+
+SETTING(int, device_count, INT, "count", STN_VERB_CSD_CREATE, DEVICES,
+        "devices", VALUE("N"), LIMITS(1, 256), INITIAL("1"), USUAL, PROGRAM)
+SETTING(const char *, flash, TEXT, "profile", STN_VERB_CSD_CREATE, DEVICES,
+        "what flash they are made of: newport (the default), laguna, tiny, or a file as "
+        "share/devices/csd has", VALUE("NAME"), USUAL, PROGRAM)
+SETTING(size_t, device_size, BYTES, "size", STN_VERB_CSD_CREATE, DEVICES,
+        "what each device offers, as 4G (the default)", VALUE("SIZE"), USUAL, PROGRAM)
+SETTING(int, ecc, CHOICE, "ecc", STN_VERB_CSD_CREATE, DEVICES,
+        "bch corrects bit errors, crc only finds them and is faster; by default the profile's",
+        OF(settings_ecc_names), PROGRAM)
+SETTING(int, flash_timing, CHOICE, "timing", STN_VERB_CSD_CREATE, DEVICES,
+        "how long real flash would take: off, counted in stat, or enforced",
+        OF(settings_flash_timing_names), INITIAL("counted"), PROGRAM)
+SETTING(double, over_provisioning, REAL, "over-provisioning", STN_VERB_CSD_CREATE, DEVICES,
+        "more flash than is offered, as 0.28; by default the profile's",
+        VALUE("PART"), LIMITS(0.02, 4), PROGRAM)
+SETTING(int, endurance, INT, "endurance", STN_VERB_CSD_CREATE, DEVICES,
+        "erases that a block lasts; by default the profile's",
+        VALUE("N"), LIMITS(1, 1000000), PROGRAM)
+SETTING(double, seconds, REAL, "seconds", STN_VERB_CSD_BENCH, DEVICES,
+        "that each row is measured for",
+        VALUE("S"), LIMITS(0.01, 3600), INITIAL("0.5"), USUAL, PROGRAM)
+AGAIN(device_size, BYTES, "size", STN_VERB_CSD_BENCH, DEVICES,
+        "of the namespace that is made for it; by default 1G, or what is free",
+        VALUE("SIZE"), USUAL, PROGRAM)
+AGAIN(seed, SEED, "seed", STN_VERB_CSD_BENCH, DEVICES,
+        "of the random places", VALUE("N"), INITIAL("1"), PROGRAM)
+SETTING(const char *, namespace_made, TEXT, "namespace", STN_VERB_CSD_FORMAT, DEVICES,
+        "make a namespace", VALUE("NAME"), USUAL, PROGRAM)
+SETTING(const char *, namespace_deleted, TEXT, "delete", STN_VERB_CSD_FORMAT, DEVICES,
+        "delete one: its key is overwritten, its data is gone", VALUE("NAME"), USUAL, PROGRAM)
+SETTING(const char *, protect, TEXT, "protect", STN_VERB_CSD_FORMAT, DEVICES,
+        "let nobody write to one any more", VALUE("NAME"), USUAL, PROGRAM)
+SETTING(const char *, unprotect, TEXT, "unprotect", STN_VERB_CSD_FORMAT, DEVICES,
+        "take that back", VALUE("NAME"), USUAL, PROGRAM)
+SETTING(bool, list, FLAG, "list", STN_VERB_CSD_FORMAT, DEVICES,
+        "list them", INITIAL("off"), USUAL, PROGRAM)
+AGAIN(device_size, BYTES, "size", STN_VERB_CSD_FORMAT, NAMESPACES,
+        "its size as 1G; by default all that is free", VALUE("SIZE"), USUAL, PROGRAM)
+SETTING(bool, public_data, FLAG, "public", STN_VERB_CSD_FORMAT, NAMESPACES,
+        "for the host and the in-storage engine", INITIAL("off"), USUAL, PROGRAM)
+SETTING(bool, private_data, FLAG, "private", STN_VERB_CSD_FORMAT, NAMESPACES,
+        "for the in-storage engine alone: the host can never read it",
+        INITIAL("off"), USUAL, PROGRAM)
+SETTING(const char *, socket, TEXT, "socket", STN_VERB_CSD_NBD, DEVICES,
+        "the unix socket to serve at; it is made", VALUE("FILE"), USUAL, PROGRAM)
+SETTING(bool, read_only, FLAG, "read-only", STN_VERB_CSD_NBD, DEVICES,
+        "let clients read only", INITIAL("off"), USUAL, PROGRAM)
+
 // ---- files -------------------------------------------------------------------------------------
 
 SETTING(const char *, checkpoint, TEXT, "checkpoint", STN_VERB_EVAL | STN_VERB_PREDICT, FILES,
@@ -333,7 +385,7 @@ SETTING(bool, overwrite, FLAG, "overwrite", STN_VERB_TRAIN, FILES,
         "start anew although DIR already holds a training", INITIAL("off"), USUAL, PROGRAM)
 SETTING(int64_t, checkpoint_steps, INT64, "checkpoint-steps", STN_VERB_TRAIN, FILES,
         "save last.safetensors every N steps too; by default at the end of each epoch only (0)",
-        VALUE("N"), AT_LEAST(0), INITIAL("0"))
+        VALUE("N"), AT_LEAST(0), INITIAL("0"), ALIKE)
 AGAIN(checkpoint_steps, INT64, "checkpoint-steps", STN_VERB_SIM, FILES,
         "steps between checkpoints, besides those after epochs (0: none)",
         VALUE("N"), AT_LEAST(0), INITIAL("0"))
@@ -361,7 +413,7 @@ AGAIN(trace, TEXT, "trace", STN_VERB_BENCH, FILES,
 SETTING(int, progress, CHOICE, "progress", STN_VERB_TRAIN, SHOWN,
         "auto: a moving line on a terminal, else plain; plain: a line now and then; both on "
         "stderr. json: a JSON object a line on stdout; none",
-        OF(settings_progress_names), INITIAL("auto"), USUAL, PROGRAM)
+        OF(settings_progress_names), INITIAL("auto"), PROGRAM)
 SETTING(int, top, INT, "top", STN_VERB_PREDICT, SHOWN,
         "how many classes to show for an image",
         VALUE("K"), LIMITS(1, 20), INITIAL("3"), USUAL, PROGRAM)
@@ -375,7 +427,9 @@ SETTING(bool, timing, FLAG, "timing", STN_VERB_SIM, SHOWN,
         INITIAL("off"), PROGRAM)
 SETTING(bool, json, FLAG, "json",
         STN_VERB_TUNE | STN_VERB_EVAL | STN_VERB_PREDICT | STN_VERB_BENCH |
-        STN_VERB_MODELS | STN_VERB_SIZE | STN_VERB_SIM, SHOWN,
+        STN_VERB_MODELS | STN_VERB_SIZE | STN_VERB_SIM | STN_VERB_CSD_CREATE | STN_VERB_CSD_START |
+        STN_VERB_CSD_LS | STN_VERB_CSD_STOP | STN_VERB_CSD_FORMAT | STN_VERB_CSD_STAT |
+        STN_VERB_CSD_BENCH | STN_VERB_CSD_DESTROY, SHOWN,
         "print JSON instead of text", INITIAL("off"), USUAL, PROGRAM)
 
 #undef TRAINING

@@ -11,6 +11,7 @@
 
 #include "base/number.h"
 #include "base/setting_mark.h"
+#include "base/suggest.h"
 #include "settings/settings.h"
 
 static void *field_of(const struct settings_row *row, struct settings *settings)
@@ -136,8 +137,10 @@ static enum stn_status parse_choice(const struct stn_setting *face, const char *
                                      face->choices[i]);
         }
     }
-    return stn_fail(STN_ERR_INVALID, BASE_SETTING "%s %s: must be one of %s", face->name, text,
-                    list);
+    const char *meant = base_did_you_mean(text, face->choices);
+    return stn_fail(STN_ERR_INVALID, BASE_SETTING "%s %s: must be one of %s%s%s%s", face->name,
+                    text, list, meant ? "; did you mean " : "", meant ? meant : "",
+                    meant ? "?" : "");
 }
 
 enum stn_status settings_parse(const struct settings_row *row, const char *text,

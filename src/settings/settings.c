@@ -34,6 +34,19 @@ struct settings settings_defaults(enum stn_verb verb)
     return settings;
 }
 
+enum stn_status settings_expect(const struct stn_settings *settings, enum stn_verb verb,
+                                const char *call)
+{
+    if (!settings) {
+        return stn_fail(STN_ERR_INVALID, "%s: the settings are NULL", call);
+    }
+    if (settings_verbs(settings->verb) != settings_verbs(verb)) {
+        return stn_fail(STN_ERR_INVALID, "%s: these are settings of %s, not of %s", call,
+                        stn_verb_name(settings->verb), stn_verb_name(verb));
+    }
+    return STN_OK;
+}
+
 struct stn_dataset_options settings_dataset(const struct settings *settings)
 {
     return (struct stn_dataset_options){.spec = settings->data,

@@ -58,6 +58,10 @@ struct settings_row {
 extern const struct settings_row settings_rows[];
 extern const int settings_row_count;
 
+// Refuses NULL and settings of another verb; `call` begins the line.
+STN_MUST_CHECK enum stn_status settings_expect(const struct stn_settings *settings,
+                                               enum stn_verb verb, const char *call);
+
 // Everything as it is for a verb while the user has said nothing.
 struct settings settings_defaults(enum stn_verb verb);
 // The verbs whose rows an object for `verb` has: tuning and training share theirs.

@@ -17,18 +17,22 @@ static const char hypertune_group[] =
 static const char virtual_group[] = "The virtual cluster";
 static const char disturbed_group[] = "What disturbs it";
 static const char files_group[] = "Files";
+static const char devices_group[] = "Devices";
+static const char namespace_group[] = "With `namespace`";
 static const char shown_group[] = "What you see";
 
-#define DATA      data_group
-#define STEPS     steps_group
-#define LEARNING  learning_group
-#define MACHINE   machine_group
-#define NODES     nodes_group
-#define HYPERTUNE hypertune_group
-#define VIRTUAL   virtual_group
-#define DISTURBED disturbed_group
-#define FILES     files_group
-#define SHOWN     shown_group
+#define DATA       data_group
+#define STEPS      steps_group
+#define LEARNING   learning_group
+#define MACHINE    machine_group
+#define NODES      nodes_group
+#define HYPERTUNE  hypertune_group
+#define VIRTUAL    virtual_group
+#define DISTURBED  disturbed_group
+#define FILES      files_group
+#define DEVICES    devices_group
+#define NAMESPACES namespace_group
+#define SHOWN      shown_group
 
 #define ROW(field_, kind_, name_, verbs_, group_, help_, ...)                                      \
     {.face.name = name_,                                                                           \
@@ -102,7 +106,7 @@ const char *stn_verb_name(enum stn_verb verb)
 {
     switch (verb) {
 #define CASE(id, word, bit)                                                                        \
-    case STN_VERB_##id: return #word;
+    case STN_VERB_##id: return word;
         STN_VERB_LIST(CASE)
 #undef CASE
     }

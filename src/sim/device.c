@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/option.h"
+#include "base/suggest.h"
 #include "sim/device_builtin.h"
 
 enum { NAMES_MAX = 64 };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/setting_mark.h"
 #include "sim/scene.h"
 
 static const double slowdown_most = 1e6;
@@ -77,7 +78,8 @@ static enum stn_status add_to(struct sim_scene *scene, const char *pattern, stru
         }
     }
     if (!found) {
-        return stn_fail(STN_ERR_INVALID, "--interfere: there is no node '%.80s'; the first is %s",
+        return stn_fail(STN_ERR_INVALID,
+                        BASE_SETTING "interfere: there is no node '%.80s'; the first is %s",
                         pattern, scene->nodes[0].name);
     }
     return status;
@@ -92,18 +94,21 @@ static enum stn_status read_item(struct sim_scene *scene, char *item, const char
     struct sim_load load = {.shape = SIM_LOAD_STEADY};
     if (strength == NULL || to == NULL || *item == '\0') {
         return stn_fail(STN_ERR_INVALID,
-                        "--interfere '%.*s': expected NODE@FROM-TO:LOAD, as csd.0@20-40:50%%",
+                        BASE_SETTING
+                        "interfere '%.*s': expected NODE@FROM-TO:LOAD, as csd.0@20-40:50%%",
                         shown, whole);
     }
     if (!read_steps(from, to, &load)) {
         return stn_fail(STN_ERR_INVALID,
-                        "--interfere '%.*s': %.20s-%.20s are no steps; they count from 1, the "
+                        BASE_SETTING
+                        "interfere '%.*s': %.20s-%.20s are no steps; they count from 1, the "
                         "first one first",
                         shown, whole, from, to);
     }
     if (!read_strength(strength, &load.slowdown)) {
         return stn_fail(STN_ERR_INVALID,
-                        "--interfere '%.*s': a load is 75%% (below 100), 4x (1 or more) or busy*3",
+                        BASE_SETTING
+                        "interfere '%.*s': a load is 75%% (below 100), 4x (1 or more) or busy*3",
                         shown, whole);
     }
     return add_to(scene, item, &load);
@@ -113,7 +118,7 @@ enum stn_status sim_scene_interfere(struct sim_scene *scene, const char *text)
 {
     char *copy = strdup(text), *rest = copy;
     if (copy == NULL) {
-        return stn_fail(STN_ERR_NO_MEMORY, "--interfere: no memory");
+        return stn_fail(STN_ERR_NO_MEMORY, BASE_SETTING "interfere: no memory");
     }
     enum stn_status status = STN_OK;
     for (char *item; status == STN_OK && (item = strsep(&rest, ",")) != NULL;) {

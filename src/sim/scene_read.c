@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/setting_mark.h"
 #include "cluster/entry.h"
 #include "conf/conf.h"
 #include "sim/scene.h"
@@ -149,7 +150,7 @@ static enum stn_status check_entry(struct reader *r, const struct cluster_entry 
     if (entry->memory > 0 && entry->memory < r->config->needed_bytes) {
         return conf_fail(&r->conf,
                          "memory: %zu MiB; %s with micro-batches of %d needs %zu MiB: take a "
-                         "smaller --micro-batch",
+                         "smaller " BASE_SETTING "micro-batch",
                          entry->memory >> 20, r->config->net, r->config->micro_batch,
                          (r->config->needed_bytes >> 20) + 1);
     }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/setting_mark.h"
 #include "sim/rack.h"
 
 // Undisturbed steps are all alike; enough images that the size of the set bounds no batch.
@@ -75,9 +76,9 @@ enum stn_status sim_sizing_row_run(const struct sim_sizing_config *c, int csds,
                                    struct sim_sizing_row *out)
 {
     struct sim_device_net *host, *csd;
-    enum stn_status status = sim_device_require_net(c->host, c->net, "--net", &host);
+    enum stn_status status = sim_device_require_net(c->host, c->net, BASE_SETTING "net", &host);
     if (status == STN_OK) {
-        status = sim_device_require_net(c->csd, c->net, "--net", &csd);
+        status = sim_device_require_net(c->csd, c->net, BASE_SETTING "net", &csd);
     }
     if (status != STN_OK) {
         return status;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/setting_mark.h"
 #include "sim/scene.h"
 
 enum { STEPS_MAX = 10000000, FILE_BYTES_MAX = 1 << 30 };
@@ -134,7 +135,8 @@ static enum stn_status read_lines(struct trace *trace, char *text)
             status = read_event(trace, line);
         } else if (*line != '\0') {
             status = stn_fail(STN_ERR_INVALID,
-                              "%s:%d: expected the heading %s, or events as --events writes them",
+                              "%s:%d: expected the heading %s, or events as " BASE_SETTING
+                              "events writes them",
                               trace->label, trace->line, heading);
         }
     }

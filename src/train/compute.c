@@ -42,7 +42,7 @@ static void group_release(const struct trainer_work *work, struct group *group)
 static int group_size(const struct trainer *t, enum trainer_sums last, int left)
 {
     int abreast = nn_net_abreast(t->engine.net);
-    bool leaves = last == TRAINER_SEND && t->nodes.size > 1 && t->meta.config.overlap;
+    bool leaves = last == TRAINER_SEND && t->nodes.size > 1 && t->meta.settings->overlap;
     return left > abreast || (left == abreast && !leaves) ? abreast : 1;
 }
 
@@ -64,16 +64,16 @@ static enum stn_status train_one(struct trainer *t, const struct data_batch *bat
 {
     struct nn_net *net = t->engine.net;
     enum stn_status status = STN_OK;
-    if (sums == TRAINER_SEND && t->meta.config.overlap) {
+    if (sums == TRAINER_SEND && t->meta.settings->overlap) {
         nn_net_watch_gradients(net, gradients_final, t->exchange);
-    } else if (sums == TRAINER_KEEP && t->meta.config.exact) {
+    } else if (sums == TRAINER_KEEP && t->meta.settings->exact) {
         nn_net_watch_gradients(net, gradients_kept, t->exchange);
     }
     if (batch->count > 0) {
         status = nn_net_train(net, batch->images, batch->labels, batch->keys, batch->count, totals);
     }
     nn_net_watch_gradients(net, NULL, NULL);
-    if (sums != TRAINER_KEEP || t->meta.config.exact) {
+    if (sums != TRAINER_KEEP || t->meta.settings->exact) {
         nn_net_collect_gradients(net); // exact sums take each micro-batch's out of the array
     }
     if (sums == TRAINER_KEEP) {

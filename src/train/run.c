@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/setting_mark.h"
 #include "engine/memory.h"
 #include "infer/evaluate.h"
 #include "stannis/log.h"
@@ -14,6 +15,7 @@
 // One run of this process.
 struct run {
     struct trainer trainer;
+    struct stn_settings resolved;       // filled when the trainer opens, then only read
     struct stn_train_observer observer; // without one all calls are NULL
     double begin;                       // seconds
     int64_t steps, images;              // of this process
@@ -113,7 +115,7 @@ static enum stn_status run_step(struct run *r)
         crew_adapt_tell(t->adapt, &r->observer);
     }
 
-    int64_t every = t->meta.config.checkpoint_steps;
+    int64_t every = t->meta.settings->checkpoint_steps;
     bool due = every > 0 && t->meta.progress.step % every == 0 &&
                t->meta.progress.position < t->feed.samples;
     return due ? save(r, t->last_path) : STN_OK;
@@ -149,8 +151,6 @@ static enum stn_status evaluate(struct run *r, struct kernel_loss_totals *totals
         .net = t->engine.net,
         .feed = &t->validation,
         .observer = &r->observer,
-        .stop_requested = t->meta.config.stop_requested,
-        .stop_context = t->meta.config.stop_context,
     };
     double begin = base_clock_seconds();
     comm_set_phase(t->nodes.comm, t->meta.progress.step, "evaluating");
@@ -228,7 +228,7 @@ static bool is_over(const struct run *r)
     const struct trainer *t = &r->trainer;
     const struct checkpoint_progress *progress = &t->meta.progress;
     bool epoch_pending = progress->position == t->feed.samples;
-    return progress->epoch >= t->meta.config.epochs ||
+    return progress->epoch >= t->meta.settings->epochs ||
            (progress->step >= t->steps_total && !epoch_pending);
 }
 
@@ -255,16 +255,16 @@ static void tell_start(const struct run *r)
         return;
     }
     const struct trainer *t = &r->trainer;
-    const struct stn_train_config *config = &t->meta.config;
+    const struct settings *settings = t->meta.settings;
     struct stn_model_cost cost = nn_net_cost(t->engine.net);
     const struct stn_train_start told = {
-        .net = config->net,
+        .net = settings->net,
         .backend_version = kernel_version(t->engine.kernel),
         .data = stn_dataset_info(t->sets.public_set),
-        .config = config,
-        .epochs = config->epochs,
-        .batch = config->batch,
-        .micro_batch = config->micro_batch,
+        .settings = &r->resolved,
+        .epochs = settings->epochs,
+        .batch = settings->batch,
+        .micro_batch = settings->micro_batch,
         .threads = t->engine.threads,
         .loader_threads = t->loader_threads,
         .nodes = t->nodes.size,
@@ -277,7 +277,7 @@ static void tell_start(const struct run *r)
         .macs = cost.macs,
         .planned_bytes = engine_memory_needed(t->engine.net, trainer_state_bytes(t)),
         .first_step = t->meta.progress.step,
-        .seed = config->seed,
+        .seed = settings->seed,
     };
     r->observer.start(r->observer.context, &told);
 }
@@ -327,11 +327,12 @@ static enum stn_status run_all(struct run *r, struct stn_train_result *out)
     tell_start(r);
     if (is_over(r)) {
         stn_log(STN_LOG_INFO,
-                "nothing left to train after step %" PRId64 ": raise --epochs or --steps",
+                "nothing left to train after step %" PRId64 ": raise " BASE_SETTING
+                "epochs or " BASE_SETTING "steps",
                 t->meta.progress.step);
     } else {
         crew_feed_seek(&t->feed, t->meta.progress.epoch, t->meta.progress.position,
-                       t->meta.config.epochs);
+                       t->meta.settings->epochs);
     }
     enum stn_status status = run_loop(r);
     if (status == STN_ERR_INTERRUPTED) {
@@ -346,15 +347,23 @@ static enum stn_status run_all(struct run *r, struct stn_train_result *out)
     return status;
 }
 
-enum stn_status train_run_on(struct comm *comm, const struct stn_train_config *config,
+struct stn_train_observer train_observer_of(const struct comm *comm,
+                                            const struct stn_train_observer *observer)
+{
+    if (!observer || comm_rank(comm) == 0) {
+        return observer ? *observer : (struct stn_train_observer){0};
+    }
+    return (struct stn_train_observer){.stop_requested = observer->stop_requested,
+                                       .stop_context = observer->stop_context};
+}
+
+enum stn_status train_run_on(struct comm *comm, const struct settings *settings,
                              const struct stn_train_observer *observer,
                              const struct crew_hooks *hooks, struct stn_train_result *out)
 {
-    struct run r = {0};
-    if (observer && comm_rank(comm) == 0) {
-        r.observer = *observer;
-    }
-    enum stn_status status = trainer_open(comm, config, &r.observer, hooks, &r.trainer);
+    struct run r = {.observer = train_observer_of(comm, observer), .resolved.verb = STN_VERB_TRAIN};
+    enum stn_status status =
+        trainer_open(comm, settings, &r.observer, hooks, &r.resolved.values, &r.trainer);
     if (!status) {
         status = run_all(&r, out);
     }

@@ -14,9 +14,9 @@
 #include "base/arena.h"
 #include "base/cpu.h"
 #include "base/random.h"
+#include "base/setting_mark.h"
 #include "engine/memory.h"
 #include "stannis/log.h"
-#include "train/config.h"
 #include "tune/micro_batch.h"
 
 // ---- data --------------------------------------------------------------------------------------
@@ -24,15 +24,17 @@
 static enum stn_status check_same_data(const struct trainer *t)
 {
     const struct checkpoint_meta *old = checkpoint_meta(t->resumed);
-    const char *file = t->meta.config.resume, *spec = t->meta.config.data.spec;
+    const char *file = t->meta.settings->resume, *spec = t->meta.settings->data;
     if (t->meta.classes != old->classes || t->meta.channels != old->channels) {
         return stn_fail(STN_ERR_INVALID,
-                        "--data %s has %d classes and %d channels; %s was trained with %d and %d",
+                        BASE_SETTING
+                        "data %s has %d classes and %d channels; %s was trained with %d and %d",
                         spec, t->meta.classes, t->meta.channels, file, old->classes, old->channels);
     }
     if (t->meta.train_samples != old->train_samples) {
         return stn_fail(STN_ERR_INVALID,
-                        "--data %s has %" PRId64 " training samples; %s was trained with %" PRId64,
+                        BASE_SETTING "data %s has %" PRId64
+                                     " training samples; %s was trained with %" PRId64,
                         spec, t->meta.train_samples, file, old->train_samples);
     }
     return STN_OK;
@@ -40,21 +42,21 @@ static enum stn_status check_same_data(const struct trainer *t)
 
 static enum stn_status open_sets(struct trainer *t)
 {
-    const struct stn_train_config *config = &t->meta.config;
-    struct stn_dataset_options options = config->data;
+    const struct settings *settings = t->meta.settings;
+    struct stn_dataset_options options = settings_dataset(settings);
     char *class_list;
-    enum stn_status status = crew_share_file(&t->nodes, config->class_list, &class_list);
+    enum stn_status status = crew_share_file(&t->nodes, settings->class_list, &class_list);
     if (!status && t->resumed) {
         options.class_names = checkpoint_class_names(t->resumed);
         options.class_count = checkpoint_meta(t->resumed)->classes;
         if (options.classes != 0 && options.classes != options.class_count) {
-            status = stn_fail(STN_ERR_INVALID, "--classes %d: %s was trained with %d",
-                              options.classes, config->resume, options.class_count);
+            status = stn_fail(STN_ERR_INVALID, BASE_SETTING "classes %d: %s was trained with %d",
+                              options.classes, settings->resume, options.class_count);
         }
     }
     options.class_list = class_list;
     if (!status) {
-        status = crew_sets_open(&t->nodes, &options, config->fill, &t->sets);
+        status = crew_sets_open(&t->nodes, &options, settings->fill, &t->sets);
     }
     free(class_list);
     return status;
@@ -86,7 +88,7 @@ static enum stn_status open_data(struct trainer *t)
 static void name_sources(const struct trainer *t, enum stn_subset subset, bool shuffled,
                          struct data_source sources[DATA_SOURCES])
 {
-    uint64_t seed = t->meta.config.seed;
+    uint64_t seed = t->meta.settings->seed;
     sources[DATA_PUBLIC] = (struct data_source){
         .dataset = t->sets.public_set,
         .sampler = {.seed = seed,
@@ -103,15 +105,15 @@ static void name_sources(const struct trainer *t, enum stn_subset subset, bool s
 
 struct crew_feed_config trainer_feed_config(const struct trainer *t, enum stn_subset subset)
 {
-    const struct stn_train_config *config = &t->meta.config;
+    const struct settings *settings = t->meta.settings;
     bool training = subset == STN_SUBSET_TRAIN;
     struct crew_feed_config feed = {
         .loader = {.subset = subset,
-                   .augment = training ? (enum data_augment)config->augment : DATA_AUGMENT_NONE,
-                   .micro_batch = config->micro_batch,
+                   .augment = training ? (enum data_augment)settings->augment : DATA_AUGMENT_NONE,
+                   .micro_batch = settings->micro_batch,
                    .threads = t->loader_threads,
-                   .skip_bad = config->skip_bad},
-        .batch = config->batch,
+                   .skip_bad = settings->skip_bad},
+        .batch = settings->batch,
         .held = training ? nn_net_abreast(t->engine.net) : 1,
         .nodes = t->nodes.size,
         .rank = t->nodes.rank,
@@ -139,7 +141,8 @@ static enum stn_status open_feeds(struct trainer *t)
 // A launcher that started several nodes here without binding them leaves each its part of the CPUs.
 static int own_threads(const struct trainer *t)
 {
-    int asked = t->meta.config.threads ? t->meta.config.threads : crew_own(&t->nodes)->threads;
+    int asked =
+        t->meta.settings->threads ? t->meta.settings->threads : crew_own(&t->nodes)->threads;
     int neighbours = comm_launch_detect().local_size;
     struct base_cpu_share cpu = base_cpu_share();
     if (asked > 0 || neighbours < 2 || cpu.quota > 0.0) {
@@ -151,34 +154,34 @@ static int own_threads(const struct trainer *t)
 
 size_t trainer_state_bytes(const struct trainer *t)
 {
-    const struct stn_train_config *config = &t->meta.config;
-    bool exact = config->exact && config->wire == STN_WIRE_FP32;
+    const struct settings *settings = t->meta.settings;
+    bool exact = settings->exact && settings->wire == SETTINGS_FP32;
     return optim_rule_bytes(optim_rule_find("sgd")) + (exact ? ENGINE_EXACT_BYTES : 0);
 }
 
 static enum stn_status open_net(struct trainer *t, const struct stn_model_info *model)
 {
     assert(model);
-    const struct stn_train_config *config = &t->meta.config;
-    size_t memory = config->memory ? config->memory : crew_own(&t->nodes)->memory;
+    const struct settings *settings = t->meta.settings;
+    size_t memory = settings->memory ? settings->memory : crew_own(&t->nodes)->memory;
     const struct nn_net_config net = {
         .model = model,
-        .shape = {.image_size = config->data.image_size,
+        .shape = {.image_size = settings->image_size,
                   .channels = t->meta.channels,
                   .classes = t->meta.classes},
-        .micro_batch = config->micro_batch,
-        .label_smoothing = (float)config->label_smoothing,
+        .micro_batch = settings->micro_batch,
+        .label_smoothing = (float)settings->label_smoothing,
     };
-    enum stn_status status = engine_open(config->backend, own_threads(t), trainer_state_bytes(t),
+    enum stn_status status = engine_open(settings->backend, own_threads(t), trainer_state_bytes(t),
                                          memory, &net, &t->engine);
     if (status) {
         return status;
     }
-    t->loader_threads = engine_loader_threads(config->loader_threads, t->engine.threads);
-    const struct optim_settings settings = {.momentum = (float)config->momentum,
-                                            .weight_decay = (float)config->weight_decay,
-                                            .nesterov = config->nesterov};
-    status = optim_create(optim_rule_find("sgd"), &settings, nn_net_parameter_count(t->engine.net),
+    t->loader_threads = engine_loader_threads(settings->loader_threads, t->engine.threads);
+    const struct optim_settings rule = {.momentum = (float)settings->momentum,
+                                        .weight_decay = (float)settings->weight_decay,
+                                        .nesterov = settings->nesterov};
+    status = optim_create(optim_rule_find("sgd"), &rule, nn_net_parameter_count(t->engine.net),
                           &t->optim);
     return status ? status : trainer_set_weights(t);
 }
@@ -190,7 +193,7 @@ enum stn_status trainer_set_weights(struct trainer *t)
         return checkpoint_load(t->resumed, net, t->optim);
     }
     optim_clear(t->optim);
-    nn_net_init(net, t->meta.config.seed);
+    nn_net_init(net, t->meta.settings->seed);
     return STN_OK;
 }
 
@@ -207,12 +210,12 @@ static enum stn_status spread_weights(struct trainer *t)
     return status;
 }
 
-static enum optim_schedule_kind schedule_kind(enum stn_schedule schedule)
+static enum optim_schedule_kind schedule_kind(enum settings_schedule schedule)
 {
     switch (schedule) {
-    case STN_SCHEDULE_CONSTANT: return OPTIM_CONSTANT;
-    case STN_SCHEDULE_STEP: return OPTIM_STEP;
-    case STN_SCHEDULE_COSINE: return OPTIM_COSINE;
+    case SETTINGS_CONSTANT: return OPTIM_CONSTANT;
+    case SETTINGS_STEP: return OPTIM_STEP;
+    case SETTINGS_COSINE: return OPTIM_COSINE;
     }
     return OPTIM_CONSTANT;
 }
@@ -221,30 +224,32 @@ static enum optim_schedule_kind schedule_kind(enum stn_schedule schedule)
 // as if it had never ended.
 static void plan_run(struct trainer *t)
 {
-    const struct stn_train_config *config = &t->meta.config;
+    const struct settings *settings = t->meta.settings;
     double samples = (double)t->meta.train_samples;
     t->schedule = (struct optim_schedule){
-        .kind = schedule_kind(config->schedule),
-        .base = config->lr,
-        .total_samples = samples * config->epochs,
-        .warmup_samples = samples * config->warmup_epochs,
-        .step_samples = samples * config->lr_step_epochs,
-        .gamma = config->lr_gamma,
+        .kind = schedule_kind(settings->schedule),
+        .base = settings->lr,
+        .total_samples = samples * settings->epochs,
+        .warmup_samples = samples * settings->warmup_epochs,
+        .step_samples = samples * settings->lr_step_epochs,
+        .gamma = settings->lr_gamma,
     };
+    t->meta.progress.batch = settings->batch;
+    t->meta.progress.lr = settings->lr;
     trainer_count_steps(t);
 }
 
 void trainer_count_steps(struct trainer *t)
 {
-    const struct stn_train_config *config = &t->meta.config;
+    const struct settings *settings = t->meta.settings;
     const struct checkpoint_progress *progress = &t->meta.progress;
-    int64_t batch = config->batch, samples = t->meta.train_samples;
+    int64_t batch = progress->batch, samples = t->meta.train_samples;
     int64_t epoch_steps = (samples + batch - 1) / batch;
     int64_t of_this_epoch = (progress->position + batch - 1) / batch;
     t->steps_total =
-        progress->step + epoch_steps * (config->epochs - progress->epoch) - of_this_epoch;
-    if (config->steps > 0 && config->steps < t->steps_total) {
-        t->steps_total = config->steps;
+        progress->step + epoch_steps * (settings->epochs - progress->epoch) - of_this_epoch;
+    if (settings->steps > 0 && settings->steps < t->steps_total) {
+        t->steps_total = settings->steps;
     }
 }
 
@@ -254,7 +259,7 @@ static enum stn_status make_directories(const char *path)
 {
     char part[4096];
     if (strlen(path) == 0 || strlen(path) >= sizeof(part)) {
-        return stn_fail(STN_ERR_INVALID, "--out: not a usable directory name");
+        return stn_fail(STN_ERR_INVALID, BASE_SETTING "out: not a usable directory name");
     }
     strcpy(part, path);
     for (char *c = part + 1;; c++) {
@@ -264,7 +269,7 @@ static enum stn_status make_directories(const char *path)
         bool last = *c == '\0';
         *c = '\0';
         if (mkdir(part, 0777) != 0 && errno != EEXIST) {
-            return stn_fail(STN_ERR_IO, "--out %s: cannot make %s: %s", path, part,
+            return stn_fail(STN_ERR_IO, BASE_SETTING "out %s: cannot make %s: %s", path, part,
                             strerror(errno));
         }
         if (last) {
@@ -276,7 +281,7 @@ static enum stn_status make_directories(const char *path)
 
 static enum stn_status open_output(struct trainer *t)
 {
-    const char *directory = t->meta.config.out_dir;
+    const char *directory = t->meta.settings->out;
     if (!directory) {
         return STN_OK;
     }
@@ -286,43 +291,44 @@ static enum stn_status open_output(struct trainer *t)
     }
     struct stat info;
     if (stat(directory, &info) != 0 || !S_ISDIR(info.st_mode)) {
-        return stn_fail(STN_ERR_INVALID, "--out %s: not a directory", directory);
+        return stn_fail(STN_ERR_INVALID, BASE_SETTING "out %s: not a directory", directory);
     }
     if (asprintf(&t->last_path, "%s/last.safetensors", directory) < 0 ||
         asprintf(&t->best_path, "%s/best.safetensors", directory) < 0) {
-        return stn_fail(STN_ERR_NO_MEMORY, "--out %s: out of memory", directory);
+        return stn_fail(STN_ERR_NO_MEMORY, BASE_SETTING "out %s: out of memory", directory);
     }
     return STN_OK;
 }
 
 static enum stn_status open_audit(struct trainer *t)
 {
-    const struct stn_train_config *config = &t->meta.config;
+    const struct settings *settings = t->meta.settings;
     const char *node = t->nodes.cluster.nodes[t->nodes.rank].name;
-    return config->audit_dir
-               ? crew_audit_open(config->audit_dir, node, config->resume != NULL, &t->audit)
+    return settings->audit
+               ? crew_audit_open(settings->audit, node, settings->resume != NULL, &t->audit)
                : STN_OK;
 }
 
 bool trainer_polls_stop(const struct trainer *t)
 {
-    const struct stn_train_config *config = &t->meta.config;
-    return config->stop_requested && config->stop_requested(config->stop_context);
+    const struct stn_train_observer *observer = t->observer;
+    return observer && observer->stop_requested && observer->stop_requested(observer->stop_context);
 }
 
 // ---- all of it ---------------------------------------------------------------------------------
 
 // What needs no other node but to agree whether it went well.
-static enum stn_status open_engine(struct trainer *t, const struct stn_model_info *model)
+static enum stn_status open_engine(struct trainer *t, const struct stn_model_info *model,
+                                   struct settings *resolved)
 {
     const struct stn_model_shape shape = {stn_dataset_info(t->sets.public_set)->image_size,
                                           t->meta.channels, t->meta.classes};
-    enum stn_status status = crew_agree(&t->nodes, trainer_open_plan(t));
+    enum stn_status status = crew_agree(&t->nodes, trainer_open_plan(t, resolved));
     if (!status) {
-        status = tune_micro_batch_settle(&t->meta.config, shape, own_threads(t), &t->nodes);
+        status = tune_micro_batch_settle(resolved, shape, own_threads(t), &t->nodes);
     }
     if (!status) {
-        status = trainer_resolve_sizes(t, model);
+        status = trainer_resolve_sizes(t, model, resolved);
     }
     if (!status) {
         status = open_net(t, model);
@@ -331,9 +337,9 @@ static enum stn_status open_engine(struct trainer *t, const struct stn_model_inf
 }
 
 // Who computes what; from here on all is known. The tuner leaves weights as they come.
-static enum stn_status open_split(struct trainer *t, const struct stn_train_observer *observer)
+static enum stn_status open_split(struct trainer *t, struct settings *resolved)
 {
-    enum stn_status status = trainer_settle_split(t, observer);
+    enum stn_status status = trainer_settle_split(t, resolved);
     if (!status) {
         plan_run(t);
         status = trainer_set_weights(t);
@@ -342,20 +348,20 @@ static enum stn_status open_split(struct trainer *t, const struct stn_train_obse
     return status ? status : spread_weights(t);
 }
 
-static enum stn_status open_all(struct trainer *t, const struct stn_train_config *config,
-                                const struct stn_train_observer *observer)
+static enum stn_status open_all(struct trainer *t, const struct settings *wish,
+                                struct settings *resolved)
 {
     const struct stn_model_info *model = NULL;
-    enum stn_status status = trainer_settle_config(t, config);
+    enum stn_status status = trainer_settle_wish(t, wish, resolved);
     if (!status) {
-        status = engine_find_model(t->meta.config.net, &model);
+        status = engine_find_model(t->meta.settings->net, &model);
     }
     status = crew_agree(&t->nodes, status);
     if (!status) {
         status = crew_agree(&t->nodes, open_data(t));
     }
     if (!status) {
-        status = open_engine(t, model);
+        status = open_engine(t, model, resolved);
     }
     if (!status) {
         status = trainer_check_identity(t);
@@ -369,13 +375,14 @@ static enum stn_status open_all(struct trainer *t, const struct stn_train_config
             status = open_audit(t);
         }
         if (!status && !t->hooks) {
-            status = rig_open(t->meta.config.interfere, &t->nodes.cluster, t->nodes.rank, &t->rig);
+            status =
+                rig_open(t->meta.settings->interfere, &t->nodes.cluster, t->nodes.rank, &t->rig);
             t->hooks = rig_hooks(t->rig);
         }
         status = crew_agree(&t->nodes, status);
     }
     if (!status) {
-        status = open_split(t, observer);
+        status = open_split(t, resolved);
     }
     if (!status) {
         status = crew_agree(&t->nodes, open_feeds(t));
@@ -386,13 +393,14 @@ static enum stn_status open_all(struct trainer *t, const struct stn_train_config
     return status ? status : trainer_gather_nodes(t);
 }
 
-enum stn_status trainer_open(struct comm *comm, const struct stn_train_config *config,
+enum stn_status trainer_open(struct comm *comm, const struct settings *wish,
                              const struct stn_train_observer *observer,
-                             const struct crew_hooks *hooks, struct trainer *out)
+                             const struct crew_hooks *hooks, struct settings *resolved,
+                             struct trainer *out)
 {
-    *out = (struct trainer){.hooks = hooks};
-    enum stn_status status = crew_open(comm, config, &out->nodes);
-    return status ? status : open_all(out, config, observer);
+    *out = (struct trainer){.observer = observer, .hooks = hooks};
+    enum stn_status status = crew_open(comm, wish, &out->nodes);
+    return status ? status : open_all(out, wish, resolved);
 }
 
 void trainer_close(struct trainer *t)
@@ -430,8 +438,8 @@ enum stn_status trainer_diverged(const struct trainer *t, const char *what, doub
         return STN_ERR_DIVERGED; // all nodes see it at once, and one says it
     }
     return stn_fail(STN_ERR_DIVERGED,
-                    "%s became %s at step %" PRId64 " (epoch %d); try a lower --lr%s", what,
-                    isnan(value) ? "nan" : "infinite", step, progress->epoch + 1,
+                    "%s became %s at step %" PRId64 " (epoch %d); try a lower " BASE_SETTING "lr%s",
+                    what, isnan(value) ? "nan" : "infinite", step, progress->epoch + 1,
                     t->last_path ? "; the last checkpoint is intact" : "");
 }
 

@@ -19,14 +19,16 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "rig/rig.h"
+#include "settings/settings.h"
 #include "stannis/train.h"
 #include "train/run.h"
 #include "tune/plan.h"
 
 struct trainer {
     struct crew nodes;
-    struct checkpoint *resumed;  // its texts may be part of the config; NULL: a fresh start
-    struct checkpoint_meta meta; // settings (resolved) and progress: what a checkpoint saves
+    struct checkpoint *resumed; // its texts may be part of the settings; NULL: a fresh start
+    const struct stn_train_observer *observer; // borrowed; without one all calls are NULL
+    struct checkpoint_meta meta;               // what a checkpoint saves: settings, data, progress
     struct crew_sets sets;
     struct engine engine;
     struct crew_feed feed; // the training split, epoch after epoch
@@ -53,12 +55,14 @@ struct trainer {
     int64_t lost;        // samples of epochs that ended early
 };
 
-// Every node of `comm` opens its own. It is to be closed whatever happens. The observer, which may
-// be NULL, is told of tuning. `hooks` take the place of emulation's; NULL: those, if there are any.
-STN_MUST_CHECK enum stn_status trainer_open(struct comm *comm,
-                                            const struct stn_train_config *config,
+// Every node of `comm` opens its own. It is to be closed whatever happens. What the user wishes is
+// completed into `resolved`, which nobody changes after this and which, as the observer (it may be
+// NULL), outlives the trainer. `hooks` take the place of emulation's; NULL: those, if there are
+// any.
+STN_MUST_CHECK enum stn_status trainer_open(struct comm *comm, const struct settings *wish,
                                             const struct stn_train_observer *observer,
-                                            const struct crew_hooks *hooks, struct trainer *out);
+                                            const struct crew_hooks *hooks,
+                                            struct settings *resolved, struct trainer *out);
 // A zeroed or half-opened trainer may be closed too.
 void trainer_close(struct trainer *t);
 
@@ -98,23 +102,22 @@ static const double trainer_statistics_momentum = 0.1; // per step
 // what of it.
 STN_MUST_CHECK enum stn_status trainer_check_identity(struct trainer *t);
 STN_MUST_CHECK enum stn_status trainer_open_exchange(struct trainer *t);
-STN_MUST_CHECK enum stn_status trainer_settle_split(struct trainer *t,
-                                                    const struct stn_train_observer *observer);
+STN_MUST_CHECK enum stn_status trainer_settle_split(struct trainer *t, struct settings *resolved);
 // Measures the nodes with steps of this trainer, whose weights are anything afterwards
 // (trainer_tune.c). Fills t->profile's measurements, alike on all nodes.
-STN_MUST_CHECK enum stn_status trainer_tune(struct trainer *t,
-                                            const struct stn_train_observer *observer);
+STN_MUST_CHECK enum stn_status trainer_tune(struct trainer *t);
 // Initial weights, or the checkpoint's, and the optimizer's state.
 STN_MUST_CHECK enum stn_status trainer_set_weights(struct trainer *t);
 
-// Parts of opening that settle settings (trainer_settings.c). The config with the checkpoint's
+// Parts of opening that settle settings (trainer_settings.c). The user's with the checkpoint's
 // merged in, if there is one; what a plan says of micro-batch, batch and policy where the user does
 // not; the batch that a split says, the micro-batch that the batch says.
-STN_MUST_CHECK enum stn_status trainer_settle_config(struct trainer *t,
-                                                     const struct stn_train_config *config);
-STN_MUST_CHECK enum stn_status trainer_open_plan(struct trainer *t);
+STN_MUST_CHECK enum stn_status trainer_settle_wish(struct trainer *t, const struct settings *wish,
+                                                   struct settings *resolved);
+STN_MUST_CHECK enum stn_status trainer_open_plan(struct trainer *t, struct settings *resolved);
 STN_MUST_CHECK enum stn_status trainer_resolve_sizes(struct trainer *t,
-                                                     const struct stn_model_info *model);
+                                                     const struct stn_model_info *model,
+                                                     struct settings *resolved);
 
 // How this node reads a split of the data, for feeds of its own.
 struct crew_feed_config trainer_feed_config(const struct trainer *t, enum stn_subset subset);

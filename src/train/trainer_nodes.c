@@ -7,6 +7,7 @@
 
 #include "base/cpu.h"
 #include "base/random.h"
+#include "base/setting_mark.h"
 #include "crew/identity.h"
 #include "engine/memory.h"
 #include "stannis/log.h"
@@ -20,13 +21,35 @@ static double own_cpus(const struct trainer *t)
                                        : t->engine.threads;
 }
 
+// The same where all tensors have the same names and shapes.
+static uint64_t network_hash(const struct nn_net *net)
+{
+    uint64_t hash = 0;
+    for (int i = 0; i < nn_net_tensor_count(net); i++) {
+        const struct nn_tensor *tensor = nn_net_tensor(net, i);
+        for (const char *c = tensor->name; *c; c++) {
+            hash = base_key(hash, (uint64_t)(unsigned char)*c);
+        }
+        hash = base_key(hash, 256); // "a", "b" is not "ab"
+        for (int d = 0; d < tensor->rank; d++) {
+            hash = base_key(hash, (uint64_t)tensor->dims[d]);
+        }
+    }
+    return hash;
+}
+
 enum stn_status trainer_check_identity(struct trainer *t)
 {
     struct wire_identity own;
-    int64_t samples = stn_dataset_info(t->sets.public_set)->count[STN_SUBSET_TRAIN];
-    enum stn_status status = crew_identity_of(&t->meta, t->engine.net, samples, &own);
-    status = crew_agree(&t->nodes, status);
-    return status ? status : crew_compare(&t->nodes, &own);
+    const struct crew_subject subject = {
+        .network = network_hash(t->engine.net),
+        .class_list = t->meta.class_list,
+        .mean = t->meta.mean,
+        .std = t->meta.std,
+        .public_samples = stn_dataset_info(t->sets.public_set)->count[STN_SUBSET_TRAIN]};
+    crew_identity_of(&subject, &own);
+    enum stn_status status = crew_compare(&t->nodes, &own);
+    return status ? status : crew_compare_settings(&t->nodes, t->meta.settings);
 }
 
 // ---- who there is ------------------------------------------------------------------------------
@@ -51,8 +74,8 @@ static uint64_t own_machine(void)
 
 static struct crew_node_profile own_profile(const struct trainer *t)
 {
-    const struct stn_train_config *config = &t->meta.config;
-    size_t limit = config->memory ? config->memory : crew_own(&t->nodes)->memory;
+    const struct settings *settings = t->meta.settings;
+    size_t limit = settings->memory ? settings->memory : crew_own(&t->nodes)->memory;
     return (struct crew_node_profile){
         .threads = t->engine.threads,
         .cpus = own_cpus(t),
@@ -87,8 +110,8 @@ static enum stn_status create_exchange(struct trainer *t, double *weights)
         .gradient_count = nn_net_parameter_count(net),
         .statistics = nn_net_buffer_sums(net),
         .statistic_count = nn_net_buffer_count(net),
-        .exact = t->meta.config.exact,
-        .wire = t->meta.config.wire == STN_WIRE_FP16 ? EXCHANGE_FP16 : EXCHANGE_FP32,
+        .exact = t->meta.settings->exact,
+        .wire = t->meta.settings->wire == SETTINGS_FP16 ? EXCHANGE_FP16 : EXCHANGE_FP32,
         .weights = weights,
     };
     return exchange_create(&config, &t->exchange);
@@ -104,7 +127,7 @@ enum stn_status trainer_open_exchange(struct trainer *t)
     enum stn_status status =
         weights && t->all ? STN_OK : stn_fail(STN_ERR_NO_MEMORY, "no memory for %zu nodes", nodes);
     if (!status) {
-        status = crew_profile_create(&t->nodes.cluster, t->meta.config.micro_batch, &t->profile);
+        status = crew_profile_create(&t->nodes.cluster, t->meta.settings->micro_batch, &t->profile);
     }
     status = crew_agree(&t->nodes, status);
     if (!status) {
@@ -125,16 +148,17 @@ enum stn_status trainer_open_exchange(struct trainer *t)
 // A split that the user gave, if no node's max_batch speaks against it.
 static enum stn_status check_given(struct trainer *t)
 {
-    const struct stn_train_config *config = &t->meta.config;
+    const struct settings *settings = t->meta.settings;
     const struct cluster *cluster = &t->nodes.cluster;
-    int micro_batches = (config->batch + config->micro_batch - 1) / config->micro_batch;
+    int micro_batches = (settings->batch + settings->micro_batch - 1) / settings->micro_batch;
     crew_profile_guess(&t->profile);
     enum stn_status status = crew_profile_cap(&t->profile, cluster, micro_batches);
     int over = status ? -1 : crew_splits_over_cap(&t->splits, &t->profile.cluster);
     if (over >= 0) {
-        status = stn_fail(STN_ERR_INVALID,
-                          "--split %s: node %s may have %d images a step at most (max_batch)",
-                          config->split, cluster->nodes[over].name, cluster->nodes[over].max_batch);
+        status =
+            stn_fail(STN_ERR_INVALID,
+                     BASE_SETTING "split %s: node %s may have %d images a step at most (max_batch)",
+                     settings->split, cluster->nodes[over].name, cluster->nodes[over].max_batch);
     }
     return status;
 }
@@ -142,51 +166,52 @@ static enum stn_status check_given(struct trainer *t)
 // The plan's own split where it was made for this batch and policy, else one from its speeds.
 static enum stn_status split_by_plan(struct trainer *t, int *batch)
 {
-    const struct stn_train_config *config = &t->meta.config;
+    const struct settings *settings = t->meta.settings;
     const struct stn_plan *plan = t->plan;
     const struct stn_plan_info *info = stn_plan_info(plan);
     const struct tune_subject subject = trainer_subject(t);
     tune_plan_take(plan, &t->profile);
     crew_profile_use_measured(&t->profile);
     enum stn_status status = tune_plan_split(&subject, &t->profile, batch, &t->splits);
-    if (!status && info->batch == config->batch && info->policy == config->policy) {
+    if (!status && info->batch == settings->batch && info->policy == settings->policy) {
         for (int i = 0; i < info->nodes; i++) {
             t->splits.values[i] = stn_plan_node(plan, i)->micro_batches;
         }
         int over = crew_splits_over_cap(&t->splits, &t->profile.cluster);
         if (over >= 0) {
-            status = stn_fail(STN_ERR_INVALID,
-                              "--plan %s: gives node %s more than its max_batch; tune again",
-                              config->plan, t->nodes.cluster.nodes[over].name);
+            status =
+                stn_fail(STN_ERR_INVALID,
+                         BASE_SETTING "plan %s: gives node %s more than its max_batch; tune again",
+                         settings->plan, t->nodes.cluster.nodes[over].name);
         }
     }
     return status;
 }
 
 // Where the batch was the tuner's to choose, the learning rate goes with it.
-static void adopt_batch(struct trainer *t, int batch)
+static void adopt_batch(const struct trainer *t, int batch, struct settings *resolved)
 {
-    struct stn_train_config *config = &t->meta.config;
-    if (config->batch == STN_BATCH_AUTO) {
-        double lr = config->lr * batch / STN_BATCH_USUAL;
+    if (resolved->batch == SETTINGS_AUTO) {
+        double lr = resolved->lr * batch / SETTINGS_BATCH_USUAL;
         if (t->nodes.rank == 0) {
             stn_log(STN_LOG_INFO, "a batch of %d; with it the learning rate is %.4g (%g for %d)",
-                    batch, lr, config->lr, STN_BATCH_USUAL);
+                    batch, lr, resolved->lr, SETTINGS_BATCH_USUAL);
         }
-        config->lr = lr;
+        resolved->lr = lr;
     }
-    config->batch = batch;
+    resolved->batch = batch;
 }
 
 // Node 0's plan, from measurements, for people.
-static enum stn_status tell_plan(struct trainer *t, const struct stn_train_observer *observer)
+static enum stn_status tell_plan(struct trainer *t)
 {
+    const struct stn_train_observer *observer = t->observer;
     struct stn_plan *plan = NULL;
     const struct tune_subject subject = trainer_subject(t);
     enum stn_status status = STN_OK;
     if (t->profile.measured && t->nodes.rank == 0) {
-        status = tune_plan_describe(&subject, &t->profile, t->meta.config.batch, t->splits.values,
-                                    &plan);
+        status = tune_plan_describe(&subject, &t->profile, t->meta.settings->batch,
+                                    t->splits.values, &plan);
     }
     stn_plan_destroy(t->plan);
     t->plan = plan;
@@ -198,24 +223,23 @@ static enum stn_status tell_plan(struct trainer *t, const struct stn_train_obser
 
 static bool tunes(const struct trainer *t)
 {
-    const struct stn_train_config *config = &t->meta.config;
-    return config->tune == STN_TUNE_ALWAYS ||
-           (config->tune == STN_TUNE_SEVERAL &&
-            (t->nodes.size > 1 || config->batch == STN_BATCH_AUTO));
+    const struct settings *settings = t->meta.settings;
+    return settings->tune_always ||
+           (settings->tune && (t->nodes.size > 1 || settings->batch == SETTINGS_AUTO));
 }
 
-enum stn_status trainer_settle_split(struct trainer *t, const struct stn_train_observer *observer)
+enum stn_status trainer_settle_split(struct trainer *t, struct settings *resolved)
 {
     if (t->splits.values) {
         return check_given(t);
     }
-    int batch = t->meta.config.batch;
+    int batch = t->meta.settings->batch;
     enum stn_status status = STN_OK;
     if (t->plan) {
         status = split_by_plan(t, &batch);
     } else {
         const struct tune_subject subject = trainer_subject(t);
-        status = tunes(t) ? trainer_tune(t, observer) : STN_OK;
+        status = tunes(t) ? trainer_tune(t) : STN_OK;
         if (!status && !t->profile.measured) {
             crew_profile_guess(&t->profile);
         }
@@ -228,15 +252,15 @@ enum stn_status trainer_settle_split(struct trainer *t, const struct stn_train_o
         status = crew_splits_spread(&t->nodes, &t->splits, &batch);
     }
     if (!status) {
-        adopt_batch(t, batch);
-        status = tell_plan(t, observer);
+        adopt_batch(t, batch, resolved);
+        status = tell_plan(t);
     }
     return status;
 }
 
 static enum stn_status open_trade(struct trainer *t)
 {
-    if (!crew_trade_wanted(&t->meta.config)) {
+    if (!crew_trade_wanted(t->meta.settings)) {
         return STN_OK;
     }
     return crew_trade_create(t->nodes.comm, t->profile.nodes, t->hooks, &t->trade);
@@ -244,7 +268,7 @@ static enum stn_status open_trade(struct trainer *t)
 
 enum stn_status trainer_open_adapt(struct trainer *t)
 {
-    const struct stn_train_config *config = &t->meta.config;
+    const struct settings *settings = t->meta.settings;
     if (t->nodes.size == 1) {
         return STN_OK;
     }
@@ -253,15 +277,12 @@ enum stn_status trainer_open_adapt(struct trainer *t)
     if (status || t->nodes.rank > 0) {
         return status;
     }
-    int64_t steps = (t->feed.samples + config->batch - 1) / config->batch;
+    int64_t steps = (t->feed.samples + settings->batch - 1) / settings->batch;
     crew_profile_floor(&t->profile, t->sets.counts[STN_SUBSET_TRAIN], steps);
     const struct crew_adapt_config adapt = {
         .profile = &t->profile,
         .first = crew_feed_split_at(&t->feed, t->meta.progress.step),
-        .policy = config->policy,
-        .fixed = config->split != NULL,
-        .options = config->adapt,
-        .lr = config->lr,
+        .settings = settings,
     };
     return crew_adapt_create(&adapt, &t->adapt);
 }
@@ -273,8 +294,8 @@ void trainer_end_epoch(struct trainer *t, const struct crew_verdict *verdict)
     t->lost += lost;
     progress->samples_seen += lost; // schedules go on as if they had been
     progress->position = t->feed.samples;
-    t->meta.config.batch = verdict->batch;
-    t->meta.config.lr = t->schedule.base = verdict->lr;
+    progress->batch = verdict->batch;
+    progress->lr = t->schedule.base = verdict->lr;
     crew_feed_rebatch(&t->feed, verdict->split, verdict->batch, progress->epoch + 1);
     trainer_count_steps(t);
 }

@@ -1,44 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a trainer's settings become: a checkpoint, a plan and a split say what the user left open.
+#include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "stannis/log.h"
-#include "train/config.h"
+#include "train/check.h"
 #include "train/trainer.h"
 
-enum stn_status trainer_settle_config(struct trainer *t, const struct stn_train_config *config)
+// What a user leaves open although nobody but him could say it.
+static void fill_gaps(const struct settings *wish, struct settings *resolved)
 {
-    t->meta.config = *config;
-    if (config->resume && config->micro_batch == STN_MICRO_BATCH_AUTO) {
-        t->meta.config.micro_batch = 0; // the one that the run began with
+    bool resumes = wish->resume != NULL;
+    if (resumes && wish->micro_batch == SETTINGS_AUTO) {
+        resolved->micro_batch = 0; // the one that the run began with
     }
-    if (config->resume && config->batch == STN_BATCH_AUTO) {
-        t->meta.config.batch = stn_train_defaults().batch; // the same
+    if (resumes && wish->batch == SETTINGS_AUTO) {
+        resolved->batch = 0; // the same
     }
+    resolved->data_seed = resolved->data_seed ? resolved->data_seed : wish->seed;
+}
+
+static enum stn_status merge_checkpoint(struct trainer *t, const char *path,
+                                        struct settings *resolved)
+{
+    enum stn_status status = checkpoint_open(path, &t->resumed);
+    if (!status) {
+        status = checkpoint_merge(t->resumed, resolved);
+    }
+    if (!status) {
+        t->meta.progress = checkpoint_meta(t->resumed)->progress;
+    }
+    return status;
+}
+
+enum stn_status trainer_settle_wish(struct trainer *t, const struct settings *wish,
+                                    struct settings *resolved)
+{
+    *resolved = *wish;
+    t->meta.settings = resolved;
     t->meta.progress.best_accuracy = -1.0;
+    fill_gaps(wish, resolved);
     char *path;
-    enum stn_status status = crew_share_file(&t->nodes, config->resume, &path);
-    if (status) {
-        return status;
+    enum stn_status status = crew_share_file(&t->nodes, wish->resume, &path);
+    if (!status && path) {
+        status = merge_checkpoint(t, path, resolved);
     }
-    if (path) {
-        status = checkpoint_open(path, &t->resumed);
-        if (!status) {
-            status = checkpoint_merge_config(t->resumed, &t->meta.config);
-        }
-        if (!status) {
-            t->meta.progress = checkpoint_meta(t->resumed)->progress;
-        }
-        free(path);
+    free(path);
+    if (resolved->batch == 0 && !resolved->split && !resolved->plan) {
+        resolved->batch = SETTINGS_BATCH_USUAL; // else they say it
     }
-    return status ? status : train_config_check(&t->meta.config);
+    return status ? status : train_settings_check(resolved);
 }
 
 struct tune_subject trainer_subject(const struct trainer *t)
 {
     return (struct tune_subject){
-        .config = &t->meta.config,
+        .settings = t->meta.settings,
         .cluster = &t->nodes.cluster,
         .channels = t->meta.channels,
         .classes = t->meta.classes,
@@ -50,9 +68,9 @@ struct tune_subject trainer_subject(const struct trainer *t)
 // Node 0 looks.
 static enum stn_status plan_is_there(struct trainer *t, bool *there)
 {
-    const struct stn_train_config *config = &t->meta.config;
-    struct wire_answer found = {.yes = config->plan &&
-                                       (!config->plan_optional || access(config->plan, F_OK) == 0)};
+    const struct settings *settings = t->meta.settings;
+    struct wire_answer found = {.yes = settings->plan &&
+                                       (!settings->cache || access(settings->plan, F_OK) == 0)};
     enum stn_status status = comm_broadcast_message(t->nodes.comm, 0, WIRE_ANSWER, &found);
     *there = found.yes;
     return status;
@@ -61,15 +79,15 @@ static enum stn_status plan_is_there(struct trainer *t, bool *there)
 // Where it may be left out, a plan that does not fit is forgotten.
 static enum stn_status check_plan(struct trainer *t)
 {
-    const struct stn_train_config *config = &t->meta.config;
+    const struct settings *settings = t->meta.settings;
     const struct tune_subject subject = trainer_subject(t);
     char why[160];
-    if (!config->plan_optional) {
-        return tune_plan_check(t->plan, &subject, config->plan);
+    if (!settings->cache) {
+        return tune_plan_check(t->plan, &subject, settings->plan);
     }
     if (!tune_plan_fits(t->plan, &subject, why, sizeof(why))) {
         if (t->nodes.rank == 0) {
-            stn_log(STN_LOG_INFO, "%s: %s; measuring anew", config->plan, why);
+            stn_log(STN_LOG_INFO, "%s: %s; measuring anew", settings->plan, why);
         }
         stn_plan_destroy(t->plan);
         t->plan = NULL;
@@ -77,17 +95,16 @@ static enum stn_status check_plan(struct trainer *t)
     return STN_OK;
 }
 
-enum stn_status trainer_open_plan(struct trainer *t)
+enum stn_status trainer_open_plan(struct trainer *t, struct settings *resolved)
 {
-    struct stn_train_config *config = &t->meta.config;
-    config->data.image_size = stn_dataset_info(t->sets.public_set)->image_size;
+    resolved->image_size = stn_dataset_info(t->sets.public_set)->image_size;
     bool there;
     char *path = NULL;
     enum stn_status status = plan_is_there(t, &there);
     if (status || !there) {
         return status;
     }
-    status = crew_share_file(&t->nodes, config->plan, &path);
+    status = crew_share_file(&t->nodes, resolved->plan, &path);
     if (!status) {
         status = stn_plan_read(path, &t->plan);
     }
@@ -98,10 +115,10 @@ enum stn_status trainer_open_plan(struct trainer *t)
     if (status || !t->plan) {
         return status;
     }
-    config->micro_batch = stn_plan_info(t->plan)->micro_batch;
-    config->batch = config->batch ? config->batch : stn_plan_info(t->plan)->batch;
-    if (config->policy == STN_POLICY_DEFAULT) {
-        config->policy = stn_plan_info(t->plan)->policy;
+    resolved->micro_batch = stn_plan_info(t->plan)->micro_batch;
+    resolved->batch = resolved->batch ? resolved->batch : stn_plan_info(t->plan)->batch;
+    if (resolved->policy == STN_POLICY_DEFAULT) {
+        resolved->policy = stn_plan_info(t->plan)->policy;
     }
     return STN_OK;
 }
@@ -127,26 +144,29 @@ static int usual_micro_batch(const struct stn_model_info *model, int batch, int 
     return size;
 }
 
-enum stn_status trainer_resolve_sizes(struct trainer *t, const struct stn_model_info *model)
+enum stn_status trainer_resolve_sizes(struct trainer *t, const struct stn_model_info *model,
+                                      struct settings *resolved)
 {
-    struct stn_train_config *config = &t->meta.config;
-    if (config->batch == 0 && !config->split) {
-        config->batch = STN_BATCH_USUAL;
+    if (resolved->batch == 0 && !resolved->split) {
+        resolved->batch = SETTINGS_BATCH_USUAL;
     }
-    if (config->micro_batch == 0) {
-        config->micro_batch = usual_micro_batch(model, config->batch, t->nodes.size);
+    if (resolved->micro_batch == 0) {
+        resolved->micro_batch = usual_micro_batch(model, resolved->batch, t->nodes.size);
     }
-    if (config->policy == STN_POLICY_DEFAULT) {
-        config->policy = STN_POLICY_BALANCED;
+    if (resolved->policy == STN_POLICY_DEFAULT) {
+        resolved->policy = STN_POLICY_BALANCED;
     }
-    if (!config->split) {
+    if (isnan(resolved->move_gain)) {
+        resolved->move_gain = crew_move_gain(resolved);
+    }
+    if (!resolved->split) {
         return STN_OK;
     }
-    int micro_batches = (config->batch + config->micro_batch - 1) / config->micro_batch;
+    int micro_batches = (resolved->batch + resolved->micro_batch - 1) / resolved->micro_batch;
     enum stn_status status =
-        crew_splits_parse(config->split, t->nodes.size, micro_batches, &t->splits);
-    if (!status && config->batch == 0) {
-        config->batch = crew_splits_sum(&t->splits) * config->micro_batch;
+        crew_splits_parse(resolved->split, t->nodes.size, micro_batches, &t->splits);
+    if (!status && resolved->batch == 0) {
+        resolved->batch = crew_splits_sum(&t->splits) * resolved->micro_batch;
     }
     return status;
 }

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/cpu.h"
+#include "base/setting_mark.h"
 #include "engine/memory.h"
 #include "train/trainer.h"
 #include "tune/tune.h"
@@ -122,7 +123,7 @@ static enum stn_status probe_open(struct trainer *t, struct probe *out)
 {
     struct crew_feed_config feed = trainer_feed_config(t, STN_SUBSET_TRAIN);
     feed.nodes = 0;
-    feed.batch = t->meta.config.micro_batch;
+    feed.batch = t->meta.settings->micro_batch;
     *out = (struct probe){.trainer = t};
     enum stn_status status = crew_feed_open(&feed, &out->feed);
     if (!status) {
@@ -159,8 +160,8 @@ static enum stn_status check_memory(struct trainer *t)
     }
     return stn_fail(STN_ERR_NO_MEMORY,
                     "node %s: steps with micro-batches of %d took %llu MiB, and it has %llu; use a "
-                    "smaller --micro-batch, or give it more memory",
-                    crew_own(&t->nodes)->name, t->meta.config.micro_batch,
+                    "smaller " BASE_SETTING "micro-batch, or give it more memory",
+                    crew_own(&t->nodes)->name, t->meta.settings->micro_batch,
                     (unsigned long long)(own->memory_needed >> 20),
                     (unsigned long long)(own->memory_limit >> 20));
 }
@@ -214,7 +215,7 @@ static enum stn_status check_feasible(struct trainer *t)
     return status;
 }
 
-enum stn_status trainer_tune(struct trainer *t, const struct stn_train_observer *observer)
+enum stn_status trainer_tune(struct trainer *t)
 {
     struct probe probe = {0};
     double begin = base_clock_seconds();
@@ -233,9 +234,9 @@ enum stn_status trainer_tune(struct trainer *t, const struct stn_train_observer 
         struct tune_config config = tune_defaults;
         config.nodes = &t->nodes;
         config.probe = &steps;
-        config.observer = observer;
-        config.micro_batch = t->meta.config.micro_batch;
-        tune_set_budget(&config, t->meta.config.tune_seconds);
+        config.observer = t->observer;
+        config.micro_batch = t->meta.settings->micro_batch;
+        tune_set_budget(&config, t->meta.settings->tune_seconds);
         tune_take_turns(t->profile.about, t->nodes.size, t->nodes.rank, &config.slot,
                         &config.slots);
         for (int i = 0; i < t->nodes.size; i++) {

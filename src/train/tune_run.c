@@ -3,17 +3,17 @@
 #include "train/run.h"
 #include "train/trainer.h"
 
-enum stn_status train_tune_on(struct comm *comm, const struct stn_train_config *config,
+enum stn_status train_tune_on(struct comm *comm, const struct settings *settings,
                               const struct stn_train_observer *observer, struct stn_plan **out)
 {
     struct trainer trainer;
-    struct stn_train_config alone = *config;
-    alone.tune = STN_TUNE_ALWAYS;
-    alone.out_dir = NULL;
-    alone.audit_dir = NULL;
+    const struct stn_train_observer own = train_observer_of(comm, observer);
+    struct settings alone = *settings, resolved;
+    alone.tune_always = true;
+    alone.out = NULL;
+    alone.audit = NULL;
     *out = NULL;
-    enum stn_status status =
-        trainer_open(comm, &alone, comm_rank(comm) == 0 ? observer : NULL, NULL, &trainer);
+    enum stn_status status = trainer_open(comm, &alone, &own, NULL, &resolved, &trainer);
     if (!status) {
         *out = trainer.plan;
         trainer.plan = NULL;

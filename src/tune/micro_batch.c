@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "base/setting_mark.h"
 #include "bench/micro_batch.h"
 #include "crew/nodes.h"
 #include "plan/outlook.h"
@@ -155,40 +156,38 @@ static enum stn_status agree_on(struct crew *nodes, int batch,
     }
     crew_trials_fini(&crew);
     if (!status && trials->count == 0) {
-        status =
-            stn_fail(STN_ERR_INVALID,
-                     "--micro-batch auto: no size fits the memory of all nodes; give a number");
+        status = stn_fail(STN_ERR_INVALID, BASE_SETTING
+                          "micro-batch auto: no size fits the memory of all nodes; give a number");
     }
     return status;
 }
 
-enum stn_status tune_micro_batch_settle(struct stn_train_config *config,
-                                        struct stn_model_shape shape, int threads,
-                                        struct crew *nodes)
+enum stn_status tune_micro_batch_settle(struct settings *settings, struct stn_model_shape shape,
+                                        int threads, struct crew *nodes)
 {
-    if (config->micro_batch != STN_MICRO_BATCH_AUTO) {
+    if (settings->micro_batch != SETTINGS_AUTO) {
         return STN_OK;
     }
-    const struct stn_bench_config bench = {
-        .net = config->net,
+    const struct bench_config bench = {
+        .net = settings->net,
         .shape = shape,
         .threads = threads,
-        .backend = config->backend,
-        .memory = config->memory ? config->memory : crew_own(nodes)->memory,
+        .backend = settings->backend,
+        .memory = settings->memory ? settings->memory : crew_own(nodes)->memory,
         .steps = 1,
     };
     struct stn_micro_batch_trials trials;
-    enum stn_status status = bench_micro_batch_choose(&bench, config->batch, &trials);
+    enum stn_status status = bench_micro_batch_choose(&bench, settings->batch, &trials);
     status = crew_agree(nodes, status);
     if (!status) {
-        status = agree_on(nodes, config->batch, &trials);
+        status = agree_on(nodes, settings->batch, &trials);
     }
     if (!status) {
-        config->micro_batch = trials.at[trials.best].micro_batch;
+        settings->micro_batch = trials.at[trials.best].micro_batch;
     }
     if (!status && nodes->rank == 0) {
         stn_log(STN_LOG_INFO, "micro-batches of %d are the fastest here (%.1f img/s)",
-                config->micro_batch, trials.at[trials.best].images_per_second);
+                settings->micro_batch, trials.at[trials.best].images_per_second);
     }
     return status;
 }

@@ -4,6 +4,7 @@
 #define TUNE_MICRO_BATCH_H
 
 #include "plan/policy.h"
+#include "settings/settings.h"
 #include "stannis/train.h"
 
 struct crew;
@@ -13,9 +14,9 @@ struct crew;
 // node some speed but can be split finely. split[nodes] and `scratch` are for its use.
 double tune_micro_batch_speed(const double speeds[], int nodes, int micro_batch, int batch,
                               const struct plan_scratch *scratch, int split[]);
-// Replaces STN_MICRO_BATCH_AUTO in config->micro_batch by the size with which all nodes together
+// Replaces SETTINGS_AUTO in settings->micro_batch by the size with which all nodes together
 // are fastest and that fits the memory of each, and logs it. Every node calls it.
-STN_MUST_CHECK enum stn_status tune_micro_batch_settle(struct stn_train_config *config,
+STN_MUST_CHECK enum stn_status tune_micro_batch_settle(struct settings *settings,
                                                        struct stn_model_shape shape, int threads,
                                                        struct crew *nodes);
 

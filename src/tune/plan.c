@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/setting_mark.h"
 #include "plan/outlook.h"
 #include "planfile/planfile.h"
 #include "stannis/stannis.h"
@@ -20,11 +21,11 @@ static int micro_batches_of(int batch, int micro_batch)
 
 static struct plan_policy_options options_of(const struct tune_subject *subject)
 {
-    const struct stn_train_config *config = subject->config;
+    const struct settings *settings = subject->settings;
     struct plan_policy_options options = plan_policy_defaults;
-    options.adjust_s = config->adjust;
-    options.margin = config->margin;
-    options.batch.efficiency = config->efficiency;
+    options.adjust_s = settings->adjust;
+    options.margin = settings->margin;
+    options.batch.efficiency = settings->efficiency;
     options.batch.samples = subject->samples;
     bool any_private = subject->samples > subject->counts[0];
     options.batch.private_samples = any_private ? subject->counts + 1 : NULL;
@@ -35,9 +36,9 @@ static struct plan_policy_options options_of(const struct tune_subject *subject)
 // to.
 static int most_of(const struct tune_subject *subject, const struct plan_policy_options *options)
 {
-    int least, most, micro_batch = subject->config->micro_batch;
-    if (subject->config->batch != STN_BATCH_AUTO) {
-        return micro_batches_of(subject->config->batch, micro_batch);
+    int least, most, micro_batch = subject->settings->micro_batch;
+    if (subject->settings->batch != SETTINGS_AUTO) {
+        return micro_batches_of(subject->settings->batch, micro_batch);
     }
     plan_batch_limits(&options->batch, micro_batch, &least, &most);
     return most;
@@ -46,29 +47,29 @@ static int most_of(const struct tune_subject *subject, const struct plan_policy_
 enum stn_status tune_plan_split(const struct tune_subject *subject, struct crew_profile *profile,
                                 int *batch, struct crew_splits *out)
 {
-    const struct stn_train_config *config = subject->config;
+    const struct settings *settings = subject->settings;
     const struct plan_policy_options options = options_of(subject);
-    bool given = config->batch != STN_BATCH_AUTO;
+    bool given = settings->batch != SETTINGS_AUTO;
     enum stn_status status =
         crew_profile_cap(profile, subject->cluster, most_of(subject, &options));
     if (status) {
         return status;
     }
-    int64_t steps = given ? (subject->samples + config->batch - 1) / config->batch : 1;
+    int64_t steps = given ? (subject->samples + settings->batch - 1) / settings->batch : 1;
     if (given) {
         crew_profile_floor(profile, subject->counts, steps);
     }
     const struct plan_request request = {
         .cluster = profile->cluster,
-        .micro_batches = given ? micro_batches_of(config->batch, config->micro_batch) : 0,
+        .micro_batches = given ? micro_batches_of(settings->batch, settings->micro_batch) : 0,
         .options = options,
     };
-    status = crew_splits_plan(&request, config->policy, out);
+    status = crew_splits_plan(&request, settings->policy, out);
     if (status || given) {
-        *batch = config->batch;
+        *batch = settings->batch;
         return status;
     }
-    *batch = crew_splits_sum(out) * config->micro_batch;
+    *batch = crew_splits_sum(out) * settings->micro_batch;
     crew_profile_floor(profile, subject->counts, (subject->samples + *batch - 1) / *batch);
     return STN_OK;
 }
@@ -157,17 +158,17 @@ static bool fill_nodes(const struct crew_profile *profile, const int split[],
 static void fill_head(const struct tune_subject *subject, const struct crew_profile *profile,
                       int batch, const struct plan_outlook *outlook, struct stn_plan *plan)
 {
-    const struct stn_train_config *config = subject->config;
+    const struct settings *settings = subject->settings;
     const struct plan_reduction *reduction = &profile->cluster.reduction;
-    plan->info.net = base_arena_strdup(&plan->memory, config->net);
+    plan->info.net = base_arena_strdup(&plan->memory, settings->net);
     plan->info.date = date_now(&plan->memory);
     plan->info.version = base_arena_strdup(&plan->memory, STN_VERSION);
-    plan->info.image_size = config->data.image_size;
+    plan->info.image_size = settings->image_size;
     plan->info.channels = subject->channels;
     plan->info.classes = subject->classes;
     plan->info.micro_batch = profile->cluster.micro_batch;
     plan->info.batch = batch;
-    plan->info.policy = config->policy;
+    plan->info.policy = settings->policy;
     plan->info.in_turn = profile->in_turn;
     plan->info.tuning_seconds = profile->seconds;
     plan->info.reduction_seconds = reduction->total_s;
@@ -233,19 +234,19 @@ static bool same_nodes(const struct stn_plan *plan, const struct cluster *cluste
 bool tune_plan_fits(const struct stn_plan *plan, const struct tune_subject *subject, char *why,
                     size_t bytes)
 {
-    const struct stn_train_config *config = subject->config;
+    const struct settings *settings = subject->settings;
     const struct {
         const char *what;
         int planned, here;
     } numbers[] = {
-        {"image size", plan->info.image_size, config->data.image_size},
+        {"image size", plan->info.image_size, settings->image_size},
         {"number of channels", plan->info.channels, subject->channels},
         {"number of classes", plan->info.classes, subject->classes},
         {"micro-batch", plan->info.micro_batch,
-         config->micro_batch > 0 ? config->micro_batch : plan->info.micro_batch},
+         settings->micro_batch > 0 ? settings->micro_batch : plan->info.micro_batch},
     };
-    if (strcmp(plan->info.net, config->net) != 0) {
-        snprintf(why, bytes, "it is for %.40s, not for %.40s", plan->info.net, config->net);
+    if (strcmp(plan->info.net, settings->net) != 0) {
+        snprintf(why, bytes, "it is for %.40s, not for %.40s", plan->info.net, settings->net);
         return false;
     }
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
@@ -265,7 +266,8 @@ enum stn_status tune_plan_check(const struct stn_plan *plan, const struct tune_s
     if (tune_plan_fits(plan, subject, why, sizeof(why))) {
         return STN_OK;
     }
-    return stn_fail(STN_ERR_INVALID, "--plan %s: does not fit: %s; tune again", label, why);
+    return stn_fail(STN_ERR_INVALID, BASE_SETTING "plan %s: does not fit: %s; tune again", label,
+                    why);
 }
 
 void tune_plan_take(const struct stn_plan *plan, struct crew_profile *profile)

@@ -6,18 +6,19 @@
 
 #include "crew/profile.h"
 #include "crew/split.h"
+#include "settings/settings.h"
 #include "stannis/train.h"
 
 // What is planned for.
 struct tune_subject {
-    const struct stn_train_config *config; // net, sizes, policy; batch may be STN_BATCH_AUTO
+    const struct settings *settings; // net, sizes, policy; batch may be SETTINGS_AUTO
     const struct cluster *cluster;
     int channels, classes;
     const int64_t *counts; // [1 + nodes] samples of an epoch: public, then each node's private ones
     int64_t samples;       // their sum
 };
 
-// Sets caps and floors of the profile, and *batch where it is STN_BATCH_AUTO. Limits that no split
+// Sets caps and floors of the profile, and *batch where it is SETTINGS_AUTO. Limits that no split
 // can keep are refused, with what would help.
 STN_MUST_CHECK enum stn_status tune_plan_split(const struct tune_subject *subject,
                                                struct crew_profile *profile, int *batch,

@@ -7,6 +7,7 @@
 #include "cmocka_all.h"
 #include "counter.h"
 #include "session.h"
+#include "settings/settings.h"
 #include "stannis/stannis.h"
 
 struct watch {
@@ -34,19 +35,21 @@ static void on_eval(void *context, int64_t done, int64_t total)
 
 static void steps_allocate_nothing(const char *net, int batch, int micro_batch)
 {
-    struct stn_train_config config = stn_train_defaults();
+    struct settings config = settings_defaults(STN_VERB_TRAIN);
     config.net = net;
-    config.data =
-        (struct stn_dataset_options){.spec = "synthetic:400", .image_size = 32, .classes = 4};
+    config.data = "synthetic:400";
+    config.image_size = 32;
+    config.classes = 4;
     config.epochs = 1;
     config.batch = batch;
     config.micro_batch = micro_batch;
     config.threads = 2;
+    const struct stn_settings settings = {.verb = STN_VERB_TRAIN, .values = config};
     struct watch watch = {0};
     struct stn_train_observer observer = {.context = &watch, .step = on_step, .eval = on_eval};
     struct stn_train_result result;
     counter_clear();
-    assert_int_equal(stn_train_run(test_session(), &config, &observer, &result), STN_OK);
+    assert_int_equal(stn_train_run(test_session(), &settings, &observer, &result), STN_OK);
     counter_stop();
     assert_true(watch.steps > 5);
     assert_int_equal(counter_own(), 0);

@@ -18,8 +18,10 @@
 
 static struct checkpoint_meta sample_meta(void)
 {
+    static struct settings settings;
+    settings = small_settings(NULL);
     struct checkpoint_meta meta = {
-        .config = small_config(NULL),
+        .settings = &settings,
         .train_samples = 200,
         .channels = 3,
         .classes = 4,
@@ -33,11 +35,13 @@ static struct checkpoint_meta sample_meta(void)
                      .totals = {.loss_sum = 1.0 / 3.0, .correct = 17, .count = 64},
                      .last_loss = 0x1.fffffffffffffp-3,
                      .last_accuracy = 0.1,
-                     .best_accuracy = -1.0},
+                     .best_accuracy = -1.0,
+                     .batch = 32,
+                     .lr = 0.1},
     };
-    meta.config.lr = 0.1;
-    meta.config.seed = UINT64_MAX;
-    meta.config.nesterov = true;
+    settings.lr = 0.1;
+    settings.seed = UINT64_MAX;
+    settings.nesterov = true;
     return meta;
 }
 
@@ -83,11 +87,11 @@ static void metadata_round_trip(void **state)
     assert_same_progress(&read->progress, &meta.progress);
     assert_memory_equal(read->mean, meta.mean, sizeof(meta.mean));
     assert_memory_equal(read->std, meta.std, sizeof(meta.std));
-    assert_string_equal(read->config.net, "lenet");
-    assert_string_equal(read->config.data.spec, "synthetic:200");
-    assert_true(read->config.lr == 0.1 && read->config.nesterov);
-    assert_true(read->config.seed == UINT64_MAX);
-    assert_int_equal(read->config.micro_batch, 12);
+    assert_string_equal(read->settings->net, "lenet");
+    assert_string_equal(read->settings->data, "synthetic:200");
+    assert_true(read->settings->lr == 0.1 && read->settings->nesterov);
+    assert_true(read->settings->seed == UINT64_MAX);
+    assert_int_equal(read->settings->micro_batch, 12);
     assert_string_equal(checkpoint_class_names(checkpoint)[2], "ü");
     assert_string_equal(checkpoint_class_names(checkpoint)[3], "d \"x\"");
     checkpoint_close(checkpoint);
@@ -99,8 +103,9 @@ static enum stn_status decode(const unsigned char *data, size_t size)
     struct safetensors *file;
     enum stn_status status = safetensors_parse(data, size, "some.file", &file);
     if (!status) {
+        struct settings settings;
         struct checkpoint_meta meta;
-        status = checkpoint_meta_decode(file, "some.file", &meta);
+        status = checkpoint_meta_decode(file, "some.file", &settings, &meta);
         safetensors_close(file);
     }
     return status;

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a cluster would do before it is there: stannis plan, and the papers beside what they report."""
+"""What a cluster would do before it is there: stannis size, and the papers beside what they report."""
 import json
 import math
 import xml.etree.ElementTree
 
 import program
 
-PLAN = ["plan", "--host", "xeon-4108", "--csd", "newport", "--net", "mobilenet_v2"]
+PLAN = ["size", "--host", "xeon-4108", "--csd", "newport", "--net", "mobilenet_v2"]
 OWN = """devices:
   - name: box
     power: {base: 10, idle: 5, busy: 30}
@@ -40,13 +40,13 @@ class PlanTest(program.ProgramTest):
 
     def test_own_devices(self):
         (self.folder / "own.yaml").write_text(OWN)
-        out = self.succeed("plan", "--host", "box", "--csd", "box", "--count", "1", "--net", "lenet", "--devices",
+        out = self.succeed("size", "--host", "box", "--csd", "box", "--count", "1", "--net", "lenet", "--devices",
                            "own.yaml", "--json").stdout
         self.assertTrue(1.8 < json.loads(out)["rows"][0]["speedup"] <= 2)
 
     def test_devices_without_power(self):
         (self.folder / "own.yaml").write_text("".join(line for line in OWN.splitlines(True) if "power" not in line))
-        arguments = ["plan", "--host", "box", "--csd", "box", "--count", "1..2", "--net", "lenet", "--devices", "own.yaml"]
+        arguments = ["size", "--host", "box", "--csd", "box", "--count", "1..2", "--net", "lenet", "--devices", "own.yaml"]
         self.assertNotIn("nan", self.succeed(*arguments).stdout)
         row = json.loads(self.succeed(*arguments, "--json").stdout)["rows"][0]
         self.assertIsNone(row["watts"])
@@ -54,7 +54,7 @@ class PlanTest(program.ProgramTest):
         self.fail_with_one_line(2, *arguments, "--plot-energy", "e.svg", says="device box has no power in its profile")
 
     def test_mistakes(self):
-        self.fail_with_one_line(2, "plan", says="--host is missing")
+        self.fail_with_one_line(2, "size", says="--host is missing")
         self.fail_with_one_line(2, *PLAN, says="--count is missing")
         for count in ("3..0", "-1", "0..", "..3", "x", "1..2..3", "0..99999999999"):
             self.fail_with_one_line(2, *PLAN, f"--count={count}", says="expected a number or a range as 0..36")

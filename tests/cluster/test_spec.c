@@ -71,7 +71,7 @@ static void many_nodes_are_fine_and_too_many_are_not(void **state)
     assert_node(&cluster, 99999, "b.49999", NULL, 0.1);
     cluster_fini(&cluster);
     assert_refused(cluster_parse_emulate, "a*50000=0.1,b*50001=0.1",
-                   "--emulate: more than 100000 nodes");
+                   "emulate: more than 100000 nodes");
 }
 
 static void mistakes_in_shares(void **state)
@@ -84,35 +84,35 @@ static void mistakes_in_shares(void **state)
         char line[200];
         const char *item = strcmp(wrong[i], "a=1,") == 0 ? "" : wrong[i];
         snprintf(line, sizeof(line),
-                 "--emulate: '%s': expected NAME[*COUNT]=CPUS, as host=1 or csd*3=0.25", item);
+                 "emulate: '%s': expected NAME[*COUNT]=CPUS, as host=1 or csd*3=0.25", item);
         assert_refused(cluster_parse_emulate, wrong[i], line);
     }
     assert_refused(cluster_parse_emulate, "a b=1",
-                   "--emulate: name: 'a b': expected letters, digits, '.', '_' and '-'");
+                   "emulate: name: 'a b': expected letters, digits, '.', '_' and '-'");
     assert_refused(cluster_parse_emulate, "csd=1,host=1,csd=0.5",
-                   "--emulate: 'csd' is given twice; several nodes alike are written csd*2=…");
+                   "emulate: 'csd' is given twice; several nodes alike are written csd*2=…");
     assert_refused(cluster_parse_emulate, "csd*2=0.1,csd.1=0.1",
-                   "--emulate: 'csd.1' is given twice; several nodes alike are written csd.1*2=…");
+                   "emulate: 'csd.1' is given twice; several nodes alike are written csd.1*2=…");
 }
 
 static void mistakes_in_hosts(void **state)
 {
     (void)state;
     assert_refused(cluster_parse_hosts, "a:0",
-                   "--hosts: 'a:0': expected HOST[:COUNT], as csd1 or server:2");
+                   "hosts: 'a:0': expected HOST[:COUNT], as csd1 or server:2");
     assert_refused(cluster_parse_hosts, "a,,b",
-                   "--hosts: '': expected HOST[:COUNT], as csd1 or server:2");
+                   "hosts: '': expected HOST[:COUNT], as csd1 or server:2");
     assert_refused(cluster_parse_hosts, "a,a",
-                   "--hosts: 'a' is given twice; several nodes alike are written a:2");
+                   "hosts: 'a' is given twice; several nodes alike are written a:2");
     static const char *const wrong[] = {"ann@", "@csd", "a@b@c", "ann@-x", "h/x", "h x"};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         char line[200];
-        snprintf(line, sizeof(line), "--hosts: host: '%s': expected a host's name or address",
+        snprintf(line, sizeof(line), "hosts: host: '%s': expected a host's name or address",
                  wrong[i]);
         assert_refused(cluster_parse_hosts, wrong[i], line);
     }
     assert_refused(cluster_parse_hosts, "-oProxyCommand=reboot",
-                   "--hosts: host: '-oProxyCommand=reboot': expected a host's name or address");
+                   "hosts: host: '-oProxyCommand=reboot': expected a host's name or address");
 }
 
 static void names_have_a_limit(void **state)
@@ -121,7 +121,7 @@ static void names_have_a_limit(void **state)
     char text[80] = "", line[160];
     memset(text, 'x', 64);
     strcpy(text + 64, "=1");
-    snprintf(line, sizeof(line), "--emulate: name: '%.64s': longer than 63 characters", text);
+    snprintf(line, sizeof(line), "emulate: name: '%.64s': longer than 63 characters", text);
     assert_refused(cluster_parse_emulate, text, line);
     struct cluster cluster;
     assert_int_equal(cluster_parse_emulate(text + 1, &cluster), STN_OK);
@@ -144,15 +144,14 @@ static void private_data_belongs_to_a_node(void **state)
     assert_string_equal(private_cluster.nodes[2].private_dir, "/data/a=b");
     assert_null(private_cluster.nodes[1].private_dir);
     assert_refused(set_private, "csd.1=/other",
-                   "--private csd.1=/other: csd.1 has private data already (/data/a=b)");
+                   "private csd.1=/other: csd.1 has private data already (/data/a=b)");
     assert_refused(set_private, "hots=/x",
-                   "--private hots=/x: there is no node 'hots'; did you mean host?");
+                   "private hots=/x: there is no node 'hots'; did you mean host?");
     assert_refused(set_private, "quantum=/x",
-                   "--private quantum=/x: there is no node 'quantum'; the first is host");
-    assert_refused(set_private, "host",
-                   "--private host: expected NODE=DIR, as csd.1=/data/clinicA");
+                   "private quantum=/x: there is no node 'quantum'; the first is host");
+    assert_refused(set_private, "host", "private host: expected NODE=DIR, as csd.1=/data/clinicA");
     assert_refused(set_private,
-                   "host=", "--private host=: expected NODE=DIR, as csd.1=/data/clinicA");
+                   "host=", "private host=: expected NODE=DIR, as csd.1=/data/clinicA");
     cluster_fini(&private_cluster);
 }
 

@@ -12,6 +12,7 @@
 enum { NODES = 4, TOTAL = 32, MICRO_BATCH = 8 };
 
 struct bench {
+    struct settings settings;
     struct plan_node nodes[NODES];
     struct crew_node_profile about[NODES];
     struct crew_profile profile;
@@ -38,12 +39,12 @@ static void bench_open(struct bench *b, enum stn_policy policy, bool measured)
         .nodes = b->nodes,
         .about = b->about,
         .measured = measured};
-    struct stn_train_config defaults = stn_train_defaults();
-    const struct crew_adapt_config config = {.profile = &b->profile,
-                                             .first = b->split,
-                                             .policy = policy,
-                                             .options = defaults.adapt,
-                                             .lr = 0.5};
+    b->settings = settings_defaults(STN_VERB_TRAIN);
+    b->settings.policy = policy;
+    b->settings.move_gain = 0.05;
+    b->settings.lr = 0.5;
+    const struct crew_adapt_config config = {
+        .profile = &b->profile, .first = b->split, .settings = &b->settings};
     assert_int_equal(crew_adapt_create(&config, &b->adapt), STN_OK);
 }
 

@@ -159,9 +159,9 @@ static bool identities_are_compared(struct crew *crew)
 static void talk(struct comm *comm, void *context)
 {
     struct seen *seen = context;
-    const struct stn_train_config config = stn_train_defaults();
+    const struct settings settings = settings_defaults(STN_VERB_TRAIN);
     struct crew crew;
-    bool right = crew_open(comm, &config, &crew) == STN_OK;
+    bool right = crew_open(comm, &settings, &crew) == STN_OK;
     right = right && sum_is_right(&crew, seen) && profiles_are_right(&crew) &&
             splits_are_node_0s(&crew) && identities_are_compared(&crew);
     seen->right[comm_rank(comm)] = right;
@@ -176,8 +176,8 @@ static void fields_arrive_where_they_were_said(void **state)
     capture_start(&capture);
     nodes_run(NODES, 30.0, talk, &seen);
     capture_stop();
-    assert_int_equal(capture.lines, 1); // of node 0, about node 2's settings
-    assert_non_null(strstr(capture.last, "was started with other settings"));
+    assert_int_equal(capture.lines, 1); // of node 0, about node 2's data
+    assert_non_null(strstr(capture.last, "pictures of other brightness"));
     assert_true(seen.decided);
     for (int i = 0; i < NODES; i++) {
         assert_int_equal(seen.right[i], 1);

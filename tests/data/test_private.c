@@ -101,7 +101,7 @@ static void test_mistakes(void **state)
     refuse_private("p", open, STN_ERR_INVALID, "/p: class 'eel' is not one of the 2 classes");
     support_write_png(support_path("q/train/ant/1.png"), 20, 20, 3, 1);
     support_write_png(support_path("q/val/eel/1.png"), 20, 20, 3, 1);
-    refuse_private("q", open, STN_ERR_INVALID, "--class-list FILE");
+    refuse_private("q", open, STN_ERR_INVALID, "class-list FILE");
     stn_dataset_close(open);
 }
 

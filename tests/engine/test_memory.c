@@ -62,7 +62,7 @@ static void what_does_not_fit_is_refused_with_what_would(void **state)
     assert_int_equal(settle(kernel, one - 1, &config), STN_ERR_NO_MEMORY);
     capture_stop();
     assert_non_null(strstr(said.last, "mobilenet_v2 at 64 pixels with micro-batches of 16 needs "));
-    assert_non_null(strstr(said.last, "--micro-batch 8 would fit"));
+    assert_non_null(strstr(said.last, "micro-batch 8 would fit"));
     config.one_at_a_time = false;
     assert_int_equal(engine_memory_fits(kernel, &config, state_bytes, one, &fits), STN_OK);
     assert_true(fits);

@@ -30,9 +30,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (int i = 0; i < meta->classes; i++) {
             fuzz_check(checkpoint_class_names(checkpoint)[i] != NULL);
         }
-        struct stn_train_config config = stn_train_defaults();
-        if (checkpoint_merge_config(checkpoint, &config) == STN_OK) {
-            fuzz_check(strcmp(config.net, meta->config.net) == 0);
+        struct settings settings = settings_defaults(STN_VERB_TRAIN);
+        if (checkpoint_merge(checkpoint, &settings) == STN_OK) {
+            fuzz_check(strcmp(settings.net, meta->settings->net) == 0);
         }
         checkpoint_close(checkpoint);
     }

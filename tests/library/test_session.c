@@ -78,28 +78,28 @@ static void test_level_and_sink_are_the_sessions(void **state)
     stn_log_set_level(STN_LOG_INFO);
 }
 
-static struct stn_train_config quick(void)
+static struct stn_settings quick(void)
 {
-    struct stn_train_config config = small_config(NULL);
-    config.epochs = 1;
-    config.steps = 2;
-    return config;
+    struct stn_settings settings = {.verb = STN_VERB_TRAIN, .values = small_settings(NULL)};
+    settings.values.epochs = 1;
+    settings.values.steps = 2;
+    return settings;
 }
 
 static void test_trainings_and_a_tuning_one_after_the_other(void **state)
 {
     (void)state;
     struct stn_session *session = open_heard();
-    struct stn_train_config config = quick();
+    struct stn_settings settings = quick();
     double loss[2];
     for (int i = 0; i < 2; i++) {
         struct stn_train_result result;
-        assert_int_equal(stn_train_run(session, &config, NULL, &result), STN_OK);
+        assert_int_equal(stn_train_run(session, &settings, NULL, &result), STN_OK);
         assert_int_equal(result.steps, 2);
         loss[i] = result.loss;
         struct stn_plan *plan = NULL;
-        config.tune_seconds = 0.05;
-        assert_int_equal(stn_tune_run(session, &config, NULL, &plan), STN_OK);
+        settings.values.tune_seconds = 0.05;
+        assert_int_equal(stn_tune_run(session, &settings, NULL, &plan), STN_OK);
         assert_non_null(plan);
         stn_plan_destroy(plan);
     }
@@ -117,9 +117,9 @@ static void train_within(void *context, const struct stn_train_start *start)
 {
     (void)start;
     struct nested *nested = context;
-    struct stn_train_config config = quick();
+    struct stn_settings settings = quick();
     struct stn_train_result result;
-    nested->status = stn_train_run(nested->session, &config, NULL, &result);
+    nested->status = stn_train_run(nested->session, &settings, NULL, &result);
     snprintf(nested->line, sizeof(nested->line), "%s", stn_last_error());
     stn_session_close(nested->session); // refused: the outer call goes on
 }
@@ -129,9 +129,9 @@ static void test_a_call_within_a_call_is_refused(void **state)
     (void)state;
     struct nested nested = {.session = open_heard()};
     struct stn_train_observer observer = {.context = &nested, .start = train_within};
-    struct stn_train_config config = quick();
+    struct stn_settings settings = quick();
     struct stn_train_result result;
-    assert_int_equal(stn_train_run(nested.session, &config, &observer, &result), STN_OK);
+    assert_int_equal(stn_train_run(nested.session, &settings, &observer, &result), STN_OK);
     assert_int_equal(nested.status, STN_ERR_INVALID);
     assert_non_null(strstr(nested.line, "another call is using the session"));
     assert_int_equal(stn_session_nodes(nested.session), 1);
@@ -144,11 +144,11 @@ static void test_closed_and_missing_sessions(void **state)
     struct stn_session *closed = open_heard();
     stn_session_close(closed);
     capture_start(&said);
-    struct stn_train_config config = quick();
+    struct stn_settings settings = quick();
     struct stn_train_result result;
-    assert_int_equal(stn_train_run(closed, &config, NULL, &result), STN_ERR_INVALID);
+    assert_int_equal(stn_train_run(closed, &settings, NULL, &result), STN_ERR_INVALID);
     assert_said("stn_train_run: this session is not open");
-    assert_int_equal(stn_train_run(NULL, &config, NULL, &result), STN_ERR_INVALID);
+    assert_int_equal(stn_train_run(NULL, &settings, NULL, &result), STN_ERR_INVALID);
     assert_said("stn_train_run: no session");
     capture_stop();
 }
@@ -157,13 +157,13 @@ static void test_last_error_is_of_the_last_call(void **state)
 {
     (void)state;
     struct stn_session *session = open_heard();
-    struct stn_train_config config = quick();
+    struct stn_settings settings = quick();
     struct stn_train_result result;
-    config.net = "lenot";
-    assert_int_equal(stn_train_run(session, &config, NULL, &result), STN_ERR_INVALID);
+    settings.values.net = "lenot";
+    assert_int_equal(stn_train_run(session, &settings, NULL, &result), STN_ERR_INVALID);
     assert_non_null(strstr(stn_last_error(), "lenet"));
-    config.net = "lenet";
-    assert_int_equal(stn_train_run(session, &config, NULL, &result), STN_OK);
+    settings.values.net = "lenet";
+    assert_int_equal(stn_train_run(session, &settings, NULL, &result), STN_OK);
     assert_string_equal(stn_last_error(), "");
     stn_session_close(session);
 }

@@ -4,6 +4,7 @@
 #ifndef TESTS_REPORT_CREW_RUN_H
 #define TESTS_REPORT_CREW_RUN_H
 
+#include "settings/settings.h"
 #include "stannis/train.h"
 
 enum { CREW_NODES = 4, CREW_MICRO_BATCH = 16, CREW_BATCH = 24 * CREW_MICRO_BATCH };
@@ -19,12 +20,13 @@ static inline struct stn_train_start crew_start(void)
                                                             {.name = "csd.2", .micro_batches = 4}};
     static const struct stn_dataset_info data = {
         .kind = "synthetic", .channels = 1, .image_size = 28, .classes = 10, .count = {38400, 50}};
-    static const struct stn_train_config config = {
-        .net = "lenet", .data = {.spec = "synthetic:38400"}, .epochs = 1, .batch = CREW_BATCH};
+    static const struct stn_settings settings = {
+        .verb = STN_VERB_TRAIN,
+        .values = {.net = "lenet", .data = "synthetic:38400", .epochs = 1, .batch = CREW_BATCH}};
     return (struct stn_train_start){.net = "lenet",
                                     .backend_version = "reference",
                                     .data = &data,
-                                    .config = &config,
+                                    .settings = &settings,
                                     .epochs = 1,
                                     .batch = CREW_BATCH,
                                     .micro_batch = CREW_MICRO_BATCH,

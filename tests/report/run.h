@@ -4,6 +4,7 @@
 #ifndef TESTS_REPORT_RUN_H
 #define TESTS_REPORT_RUN_H
 
+#include "settings/settings.h"
 #include "stannis/train.h"
 
 enum { RUN_EPOCHS = 2, RUN_STEPS = 10, RUN_BATCH = 10 };
@@ -12,18 +13,19 @@ static inline void run_start(const struct stn_train_observer *o)
 {
     static const struct stn_dataset_info data = {
         .kind = "synthetic", .channels = 1, .image_size = 28, .classes = 10, .count = {100, 50}};
-    static const struct stn_train_config config = {.net = "lenet",
-                                                   .data = {.spec = "synthetic:100"},
-                                                   .epochs = RUN_EPOCHS,
-                                                   .batch = RUN_BATCH,
-                                                   .lr = 0.1,
-                                                   .seed = UINT64_MAX,
-                                                   .schedule = STN_SCHEDULE_COSINE,
-                                                   .out_dir = "run"};
+    static const struct stn_settings settings = {.verb = STN_VERB_TRAIN,
+                                                 .values = {.net = "lenet",
+                                                            .data = "synthetic:100",
+                                                            .epochs = RUN_EPOCHS,
+                                                            .batch = RUN_BATCH,
+                                                            .lr = 0.1,
+                                                            .seed = UINT64_MAX,
+                                                            .schedule = SETTINGS_COSINE,
+                                                            .out = "run"}};
     const struct stn_train_start start = {.net = "lenet",
                                           .backend_version = "reference",
                                           .data = &data,
-                                          .config = &config,
+                                          .settings = &settings,
                                           .epochs = RUN_EPOCHS,
                                           .batch = RUN_BATCH,
                                           .micro_batch = 5,

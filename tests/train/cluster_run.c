@@ -12,7 +12,7 @@
 
 struct node {
     struct comm *comm;
-    struct stn_train_config config;
+    struct settings config;
     struct stn_train_observer observer;
     const struct crew_hooks *hooks;
     struct stn_train_result result;
@@ -28,16 +28,16 @@ static void *node_run(void *context)
     return NULL;
 }
 
-void cluster_run(int nodes, const struct stn_train_config *config,
-                 void (*change)(int node, struct stn_train_config *config),
+void cluster_run(int nodes, const struct settings *config,
+                 void (*change)(int node, struct settings *config),
                  const struct stn_train_observer *observer, enum stn_status statuses[],
                  struct stn_train_result *result)
 {
     cluster_run_hooked(nodes, config, change, observer, NULL, statuses, result);
 }
 
-void cluster_run_hooked(int nodes, const struct stn_train_config *config,
-                        void (*change)(int node, struct stn_train_config *config),
+void cluster_run_hooked(int nodes, const struct settings *config,
+                        void (*change)(int node, struct settings *config),
                         const struct stn_train_observer *observer, const struct crew_hooks *hooks,
                         enum stn_status statuses[], struct stn_train_result *result)
 {
@@ -47,7 +47,7 @@ void cluster_run_hooked(int nodes, const struct stn_train_config *config,
     assert_int_equal(comm_loopback_create(nodes, config->timeout, comms), STN_OK);
     for (int i = 0; i < nodes; i++) {
         all[i] = (struct node){.comm = comms[i], .config = *config, .hooks = hooks};
-        if (observer && i == 0) {
+        if (observer) {
             all[i].observer = *observer;
         }
         if (change) {

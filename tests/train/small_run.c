@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "small_run.h"
 
-struct stn_train_config small_config(const char *out_dir)
+struct settings small_settings(const char *out)
 {
-    struct stn_train_config config = stn_train_defaults();
-    config.net = "lenet";
-    config.data.spec = "synthetic:200";
-    config.data.classes = 4;
-    config.data.image_size = 28;
-    config.epochs = 2;
-    config.batch = 32;
-    config.micro_batch = 12; // the last micro-batch of a step is short
-    config.threads = 1;
-    config.seed = 11;
-    config.tune = STN_TUNE_NEVER; // nothing here may depend on the time of day
-    config.out_dir = out_dir;
-    return config;
+    struct settings settings = settings_defaults(STN_VERB_TRAIN);
+    settings.net = "lenet";
+    settings.data = "synthetic:200";
+    settings.classes = 4;
+    settings.image_size = 28;
+    settings.epochs = 2;
+    settings.batch = 32;
+    settings.micro_batch = 12; // the last micro-batch of a step is short
+    settings.threads = 1;
+    settings.seed = 11;
+    settings.tune = false; // nothing here may depend on the time of day
+    settings.out = out;
+    return settings;
 }
 
 static bool reached(void *context)
@@ -30,9 +30,8 @@ static void count_step(void *context, const struct stn_train_step *step)
     stop->seen = step->step;
 }
 
-struct stn_train_observer stop_at_install(struct stop_at *stop, struct stn_train_config *config)
+struct stn_train_observer stop_at_observer(struct stop_at *stop)
 {
-    config->stop_requested = reached;
-    config->stop_context = stop;
-    return (struct stn_train_observer){.context = stop, .step = count_step};
+    return (struct stn_train_observer){
+        .context = stop, .step = count_step, .stop_requested = reached, .stop_context = stop};
 }

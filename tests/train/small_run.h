@@ -3,11 +3,12 @@
 #ifndef TESTS_TRAIN_SMALL_RUN_H
 #define TESTS_TRAIN_SMALL_RUN_H
 
+#include "settings/settings.h"
 #include "stannis/train.h"
 
 // lenet on 200 synthetic pictures of 4 classes, 7 steps an epoch of which the last is ragged, 2
 // epochs.
-struct stn_train_config small_config(const char *out_dir);
+struct settings small_settings(const char *out);
 
 // Asks to stop once `step` steps are done; 0: never.
 struct stop_at {
@@ -15,7 +16,7 @@ struct stop_at {
     int64_t seen;
 };
 
-// Sets the config's stop and returns an observer that counts steps.
-struct stn_train_observer stop_at_install(struct stop_at *stop, struct stn_train_config *config);
+// An observer that counts steps, and stops.
+struct stn_train_observer stop_at_observer(struct stop_at *stop);
 
 #endif

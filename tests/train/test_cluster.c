@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any split of the same batch over any number of nodes is the same training.
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,11 +30,11 @@ static int remove_scratch(void **state)
     return 0;
 }
 
-static void run_on(int nodes, struct stn_train_config config, const char *split, const char *out)
+static void run_on(int nodes, struct settings config, const char *split, const char *out)
 {
     enum stn_status statuses[CLUSTER_RUN_NODES_MAX];
     config.split = split;
-    config.out_dir = out;
+    config.out = out;
     cluster_run(nodes, &config, NULL, NULL, statuses, NULL);
     for (int i = 0; i < nodes; i++) {
         assert_int_equal(statuses[i], STN_OK);
@@ -51,26 +52,26 @@ static void assert_same(void)
 }
 
 // 20 steps of 8 micro-batches, the last step of the epoch short and ragged.
-static struct stn_train_config network(const char *net, int size)
+static struct settings network(const char *net, int size)
 {
-    struct stn_train_config config = small_config(NULL);
+    struct settings config = small_settings(NULL);
     config.net = net;
-    config.data.spec = "synthetic:313";
-    config.data.image_size = size;
+    config.data = "synthetic:313";
+    config.image_size = size;
     config.batch = 16;
     config.micro_batch = 2;
     config.epochs = 1;
 #ifdef __SANITIZE_ADDRESS__ // ten times slower, and the same code in every step
-    config.data.spec = "synthetic:61";
+    config.data = "synthetic:61";
 #endif
     config.lr = 0.01;
-    config.augment = STN_AUGMENT_FULL;
+    config.augment = SETTINGS_FULL;
     return config;
 }
 
 static void same_training(const char *net, int size)
 {
-    struct stn_train_config config = network(net, size);
+    struct settings config = network(net, size);
     run_on(1, config, NULL, alone);
     run_on(3, config, "5,2,1", together);
     assert_same();
@@ -96,7 +97,7 @@ static void mobilenet_is_the_same(void **state)
 static void float_sums_are_nearly_the_same(void **state)
 {
     (void)state;
-    struct stn_train_config config = small_config(NULL);
+    struct settings config = small_settings(NULL);
     config.exact = false;
     run_on(1, config, NULL, alone);
     run_on(3, config, "1,1,1", together);
@@ -107,7 +108,7 @@ static void float_sums_are_nearly_the_same(void **state)
 static void two_runs_are_identical(void **state)
 {
     (void)state;
-    struct stn_train_config config = network("mobilenet_v2", 32);
+    struct settings config = network("mobilenet_v2", 32);
     config.steps = 6;
     run_on(3, config, "5,2,1;2,3,3", together);
     run_on(3, config, "5,2,1;2,3,3", again);
@@ -123,7 +124,7 @@ static void two_runs_are_identical(void **state)
 static void resumes_on_other_nodes(void **state)
 {
     (void)state;
-    struct stn_train_config config = small_config(NULL);
+    struct settings config = small_settings(NULL);
     run_on(1, config, NULL, alone);
     config.steps = 5;
     run_on(3, config, NULL, together);
@@ -135,54 +136,55 @@ static void resumes_on_other_nodes(void **state)
     assert_same();
 }
 
-static void stop_second(int node, struct stn_train_config *config)
+// The observer is every node's: the second to ask, whichever node it is, hears yes.
+static bool second_time(void *context)
 {
-    static struct stop_at stop = {.step = 1, .seen = 1};
-    if (node == 1) {
-        stop_at_install(&stop, config);
-    }
+    return atomic_fetch_add((atomic_int *)context, 1) == 1;
 }
 
 // One node is asked to stop; all do, after the same step.
 static void all_stop_together(void **state)
 {
     (void)state;
-    struct stn_train_config config = small_config(together);
+    struct settings config = small_settings(together);
     enum stn_status statuses[3];
     struct stn_train_result result;
-    cluster_run(3, &config, stop_second, NULL, statuses, &result);
+    atomic_int asked = 0;
+    const struct stn_train_observer observer = {.stop_requested = second_time,
+                                                .stop_context = &asked};
+    cluster_run(3, &config, NULL, &observer, statuses, &result);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(statuses[i], STN_ERR_INTERRUPTED);
     }
     assert_int_equal(result.steps, 1);
 }
 
-static void other_seed(int node, struct stn_train_config *config)
+static void other_seed(int node, struct settings *config)
 {
     config->seed += node == 2;
 }
 
-static void other_net(int node, struct stn_train_config *config)
+static void other_net(int node, struct settings *config)
 {
     config->net = node == 1 ? "squeezenet1_1" : config->net;
-    config->data.image_size = 40;
+    config->image_size = 40;
 }
 
-static void other_classes(int node, struct stn_train_config *config)
+static void other_classes(int node, struct settings *config)
 {
-    config->data.classes = node == 1 ? 5 : 4;
+    config->classes = node == 1 ? 5 : 4;
 }
 
-static void missing_data(int node, struct stn_train_config *config)
+static void missing_data(int node, struct settings *config)
 {
-    config->data.spec = node == 1 ? "folder:/nowhere/at/all" : config->data.spec;
+    config->data = node == 1 ? "folder:/nowhere/at/all" : config->data;
 }
 
-static void refused(void (*change)(int, struct stn_train_config *), const char *a, const char *b)
+static void refused(void (*change)(int, struct settings *), const char *a, const char *b)
 {
-    struct stn_train_config config = small_config(NULL);
+    struct settings config = small_settings(NULL);
     enum stn_status statuses[3];
-    config.cluster = "nodes: [{name: host}, {name: left}, {name: right}]\n";
+    config.cluster_text = "nodes: [{name: host}, {name: left}, {name: right}]\n";
     errors_reset();
     cluster_run(3, &config, change, NULL, statuses, NULL);
     for (int i = 0; i < 3; i++) {
@@ -197,7 +199,7 @@ static void refused(void (*change)(int, struct stn_train_config *), const char *
 static void unlike_nodes_are_refused(void **state)
 {
     (void)state;
-    refused(other_seed, "right", "settings");
+    refused(other_seed, "right was started with seed 12", "host with 11");
     refused(other_net, "left", "network");
     refused(other_classes, "left", "classes");
     refused(missing_data, "left", "/nowhere/at/all");
@@ -206,14 +208,14 @@ static void unlike_nodes_are_refused(void **state)
 static void bad_settings_are_said_once(void **state)
 {
     (void)state;
-    struct stn_train_config config = small_config(NULL);
+    struct settings config = small_settings(NULL);
     enum stn_status statuses[3];
     config.split = "1,2";
     errors_reset();
     cluster_run(3, &config, NULL, NULL, statuses, NULL);
     assert_int_equal(statuses[1], STN_ERR_INVALID);
     assert_int_equal(errors_count(), 1);
-    assert_non_null(strstr(errors_last(), "--split 1,2"));
+    assert_non_null(strstr(errors_last(), "split 1,2"));
 }
 
 struct heard {
@@ -231,7 +233,7 @@ static void hear_nodes(void *context, const struct stn_train_node *nodes, int co
 static void nodes_are_told(void **state)
 {
     (void)state;
-    struct stn_train_config config = small_config(NULL);
+    struct settings config = small_settings(NULL);
     struct heard heard = {.count = 0};
     const struct stn_train_observer observer = {.context = &heard, .nodes = hear_nodes};
     enum stn_status statuses[3];

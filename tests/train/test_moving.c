@@ -128,7 +128,7 @@ static const struct stn_train_change *heard_first(const struct heard *heard,
     return NULL;
 }
 
-static struct heard run(const struct stn_train_config *config, struct load load,
+static struct heard run(const struct settings *config, struct load load,
                         struct stn_train_result *result)
 {
     struct heard heard = {0};
@@ -144,22 +144,22 @@ static struct heard run(const struct stn_train_config *config, struct load load,
 }
 
 // 20 steps an epoch of 8 micro-batches, the last step short and ragged.
-static struct stn_train_config steps_of_eight(const char *out)
+static struct settings steps_of_eight(const char *out)
 {
-    struct stn_train_config config = small_config(out);
-    config.data.spec = "synthetic:313";
+    struct settings config = small_settings(out);
+    config.data = "synthetic:313";
     config.batch = 16;
     config.micro_batch = 2;
     config.epochs = 2;
     config.lr = 0.01;
-    config.augment = STN_AUGMENT_FULL;
+    config.augment = SETTINGS_FULL;
     return config;
 }
 
-static void run_alone(struct stn_train_config config)
+static void run_alone(struct settings config)
 {
     enum stn_status status;
-    config.out_dir = alone;
+    config.out = alone;
     cluster_run(1, &config, NULL, NULL, &status, NULL);
     assert_int_equal(status, STN_OK);
 }
@@ -169,10 +169,10 @@ static void run_alone(struct stn_train_config config)
 static void moved_work_is_the_same_training(void **state)
 {
     (void)state;
-    struct stn_train_config config = steps_of_eight(together);
+    struct settings config = steps_of_eight(together);
 #ifndef __SANITIZE_ADDRESS__ // batch norms and dropout; ten times slower there, and the same code
     config.net = "mobilenet_v2";
-    config.data.image_size = 32;
+    config.image_size = 32;
     config.epochs = 1;
 #endif
     struct stn_train_result result;
@@ -221,10 +221,10 @@ static void every_sample_is_on_record_once(void **state)
 {
     (void)state;
     static int seen[2][SAMPLES];
-    struct stn_train_config config = steps_of_eight(NULL);
+    struct settings config = steps_of_eight(NULL);
     struct stn_train_result result;
-    config.audit_dir = alone;
-    config.cluster = "nodes: [{name: a}, {name: b}, {name: c}]";
+    config.audit = alone;
+    config.cluster_text = "nodes: [{name: a}, {name: b}, {name: c}]";
     struct heard heard = run(&config, (struct load){.from = 7, .to = 13, .slowdown = 3.0}, &result);
     assert_true(heard_kind(&heard, STN_CHANGE_SPLIT) >= 2);
     assert_int_equal(config.epochs, 2);
@@ -237,20 +237,20 @@ static void every_sample_is_on_record_once(void **state)
 static void an_audit_that_cannot_be_written_is_refused(void **state)
 {
     (void)state;
-    struct stn_train_config config = steps_of_eight(NULL);
+    struct settings config = steps_of_eight(NULL);
     enum stn_status statuses[NODES];
-    config.audit_dir = "/proc/audit";
+    config.audit = "/proc/audit";
     cluster_run(NODES, &config, NULL, NULL, statuses, NULL);
     for (int i = 0; i < NODES; i++) {
         assert_int_equal(statuses[i], STN_ERR_IO);
     }
-    assert_non_null(strstr(errors_last(), "--audit"));
+    assert_non_null(strstr(errors_last(), "audit"));
 }
 
 static void work_goes_and_comes_back(void **state)
 {
     (void)state;
-    const struct stn_train_config config = steps_of_eight(NULL);
+    const struct settings config = steps_of_eight(NULL);
     struct stn_train_result result;
     struct heard heard = run(&config, (struct load){.from = 7, .to = 13, .slowdown = 3.0}, &result);
     const struct stn_train_change *slowed = heard_first(&heard, STN_CHANGE_SLOWED);
@@ -278,7 +278,7 @@ static void work_goes_and_comes_back(void **state)
 static void a_quiet_run_moves_nothing(void **state)
 {
     (void)state;
-    const struct stn_train_config config = steps_of_eight(NULL);
+    const struct settings config = steps_of_eight(NULL);
     struct stn_train_result result;
     assert_int_equal(run(&config, (struct load){0}, &result).count, 0);
 }
@@ -287,7 +287,7 @@ static void a_quiet_run_moves_nothing(void **state)
 static void broken_reports_move_nothing(void **state)
 {
     (void)state;
-    const struct stn_train_config config = steps_of_eight(NULL);
+    const struct settings config = steps_of_eight(NULL);
     struct stn_train_result result;
     const struct load load = {.from = 7, .to = 30, .slowdown = 4.0, .broken = true};
     struct heard heard = run(&config, load, &result);
@@ -328,7 +328,7 @@ static void hear_trades(void *context, const struct stn_train_step *step)
     trades->images += step->images;
 }
 
-static struct trades run_trades(const struct stn_train_config *config,
+static struct trades run_trades(const struct settings *config,
                                 double (*pace_of)(void *context, int node, double seconds))
 {
     struct trades trades = {0};
@@ -345,9 +345,9 @@ static struct trades run_trades(const struct stn_train_config *config,
 }
 
 // 6 steps an epoch, five of 27 micro-batches, nine a node, and one that is short.
-static struct stn_train_config steps_of_nine(const char *out)
+static struct settings steps_of_nine(const char *out)
 {
-    struct stn_train_config config = steps_of_eight(out);
+    struct settings config = steps_of_eight(out);
     config.batch = 54;
     return config;
 }
@@ -356,15 +356,15 @@ static void traded_work_is_the_same_training(void **state)
 {
     (void)state;
     static int seen[2][SAMPLES];
-    struct stn_train_config config = steps_of_nine(together);
-    config.cluster = "nodes: [{name: a}, {name: b}, {name: c}]";
-    config.audit_dir = alone;
+    struct settings config = steps_of_nine(together);
+    config.cluster_text = "nodes: [{name: a}, {name: b}, {name: c}]";
+    config.audit = alone;
     assert_true(run_trades(&config, pace).moved >= 5);
     count_samples(in(alone, "a.csv"), 6, seen);
     count_samples(in(alone, "b.csv"), 6, seen);
     count_samples(in(alone, "c.csv"), 6, seen);
     assert_all_once(seen);
-    config.audit_dir = config.cluster = NULL;
+    config.audit = config.cluster_text = NULL;
     run_alone(config);
     double distance =
         checkpoint_distance(in(together, "last.safetensors"), in(alone, "last.safetensors"));
@@ -376,7 +376,7 @@ static void traded_work_is_the_same_training(void **state)
 static void who_is_told_not_to_trade_does_not(void **state)
 {
     (void)state;
-    struct stn_train_config config = steps_of_nine(NULL);
+    struct settings config = steps_of_nine(NULL);
     config.trade = false;
     assert_int_equal(run_trades(&config, pace).moved, 0);
     config.trade = true;
@@ -388,11 +388,11 @@ static void who_is_told_not_to_trade_does_not(void **state)
 static void steps_that_are_short_are_let_be(void **state)
 {
     (void)state;
-    const struct stn_train_config config = steps_of_nine(NULL);
+    const struct settings config = steps_of_nine(NULL);
     assert_int_equal(run_trades(&config, hasty_pace).moved, 1);
 }
 
-static void refuse_to_trade(int node, struct stn_train_config *config)
+static void refuse_to_trade(int node, struct settings *config)
 {
     config->trade = node != 1;
 }
@@ -400,13 +400,13 @@ static void refuse_to_trade(int node, struct stn_train_config *config)
 static void all_trade_or_nobody(void **state)
 {
     (void)state;
-    struct stn_train_config config = steps_of_nine(NULL);
+    struct settings config = steps_of_nine(NULL);
     enum stn_status statuses[NODES];
     cluster_run(NODES, &config, refuse_to_trade, NULL, statuses, NULL);
     for (int i = 0; i < NODES; i++) {
         assert_int_equal(statuses[i], STN_ERR_INVALID);
     }
-    assert_non_null(strstr(errors_last(), "other settings"));
+    assert_non_null(strstr(errors_last(), "was started with trade off, "));
 }
 
 struct watch {
@@ -420,7 +420,7 @@ static void count_step(void *context, const struct stn_train_step *step)
     watch->steps++;
 }
 
-static void assert_all_fail(const struct stn_train_config *config, const char *line)
+static void assert_all_fail(const struct settings *config, const char *line)
 {
     enum stn_status statuses[NODES];
     cluster_run(NODES, config, NULL, NULL, statuses, NULL);
@@ -434,12 +434,12 @@ static void assert_all_fail(const struct stn_train_config *config, const char *l
 static void a_node_that_fails_before_it_trades_ends_all(void **state)
 {
     (void)state;
-    struct stn_train_config config = steps_of_nine(NULL);
+    struct settings config = steps_of_nine(NULL);
     char path[4096];
     const char *usual = getenv("PATH");
     snprintf(path, sizeof(path), "%s", usual ? usual : "");
     config.epochs = 1000;
-    config.cluster = "nodes: [{name: a}, {name: b}, {name: c}]";
+    config.cluster_text = "nodes: [{name: a}, {name: b}, {name: c}]";
     config.interfere = "b@2-1000:gzip*1"; // noticed in the third step, or when it has ended
     setenv("PATH", "/nowhere", 1);
     assert_int_equal(rig_starter_begin(), STN_OK);
@@ -458,7 +458,7 @@ static enum stn_status fail_on_c(void *context, int node, int64_t step)
 static void a_node_that_is_made_to_fail_ends_all(void **state)
 {
     (void)state;
-    struct stn_train_config config = steps_of_nine(NULL);
+    struct settings config = steps_of_nine(NULL);
     struct watch watch = {0};
     const struct stn_train_observer observer = {.context = &watch, .step = count_step};
     const struct crew_hooks hooks = {.step = fail_on_c};
@@ -474,11 +474,11 @@ static void a_node_that_is_made_to_fail_ends_all(void **state)
 static void a_node_that_fails_after_it_traded_ends_all(void **state)
 {
     (void)state;
-    struct stn_train_config config = steps_of_nine(NULL);
-    config.cluster = "nodes: [{name: a}, {name: full}, {name: c}]";
-    config.audit_dir = alone;
+    struct settings config = steps_of_nine(NULL);
+    config.cluster_text = "nodes: [{name: a}, {name: full}, {name: c}]";
+    config.audit = alone;
     assert_int_equal(symlink("/dev/full", in(alone, "full.csv")), 0);
-    assert_all_fail(&config, "--audit");
+    assert_all_fail(&config, "audit");
 }
 
 // ---- those that only watch ---------------------------------------------------------------------
@@ -486,7 +486,7 @@ static void a_node_that_fails_after_it_traded_ends_all(void **state)
 static void others_are_told_and_move_nothing(void **state)
 {
     (void)state;
-    struct stn_train_config config = steps_of_eight(NULL);
+    struct settings config = steps_of_eight(NULL);
     struct stn_train_result result;
     const struct load load = {.from = 7, .to = 1000, .slowdown = 2.0};
     for (int way = 0; way < 3; way++) {
@@ -511,11 +511,11 @@ static void others_are_told_and_move_nothing(void **state)
 static void the_papers_way_ends_the_epoch(void **state)
 {
     (void)state;
-    struct stn_train_config config = steps_of_eight(together);
+    struct settings config = steps_of_eight(together);
     config.policy = STN_POLICY_HYPERTUNE;
-    config.schedule = STN_SCHEDULE_CONSTANT;
+    config.schedule = SETTINGS_CONSTANT;
     config.warmup_epochs = 0.0;
-    config.adapt.lr_scale = STN_LR_SCALE_LINEAR;
+    config.lr_scale = SETTINGS_LR_SCALE_LINEAR;
     struct stn_train_result result;
     struct heard heard =
         run(&config, (struct load){.from = 7, .to = 1000, .slowdown = 4.0}, &result);
@@ -535,7 +535,7 @@ static void the_papers_way_ends_the_epoch(void **state)
 static void the_papers_way_resumes(void **state)
 {
     (void)state;
-    struct stn_train_config config = steps_of_eight(together);
+    struct settings config = steps_of_eight(together);
     config.policy = STN_POLICY_HYPERTUNE;
     config.steps = 15;
     struct stn_train_result result;

@@ -5,6 +5,7 @@
 
 #include "cmocka_all.h"
 #include "session.h"
+#include "small_call.h"
 #include "small_run.h"
 #include "support.h"
 
@@ -12,12 +13,12 @@ static struct bytes whole, whole_best; // checkpoints of the run nobody interrup
 
 static void run_to(int64_t stop_step, const char *resume, enum stn_status expected)
 {
-    struct stn_train_config config = small_config(scratch);
+    struct settings config = small_settings(scratch);
     struct stop_at stop = {.step = stop_step};
-    struct stn_train_observer observer = stop_at_install(&stop, &config);
+    struct stn_train_observer observer = stop_at_observer(&stop);
     struct stn_train_result result;
     config.resume = resume;
-    assert_int_equal(stn_train_run(test_session(), &config, &observer, &result), expected);
+    assert_int_equal(small_train(&config, &observer, &result), expected);
     if (stop_step > 0) {
         assert_int_equal(stop.seen, stop_step);
     }
@@ -86,12 +87,12 @@ static void keep_first(void *context, const char *path)
 static void from_a_periodic_checkpoint(void **state)
 {
     (void)state;
-    struct stn_train_config config = small_config(scratch);
+    struct settings config = small_settings(scratch);
     struct stn_train_result result;
     struct bytes kept = {0};
     const struct stn_train_observer observer = {.context = &kept, .saved = keep_first};
     config.checkpoint_steps = 5;
-    assert_int_equal(stn_train_run(test_session(), &config, &observer, &result), STN_OK);
+    assert_int_equal(small_train(&config, &observer, &result), STN_OK);
     assert_same_as_whole();
     file_store(in(scratch, "last.safetensors"), kept.data, kept.size);
     free(kept.data);
@@ -103,10 +104,10 @@ static void from_a_periodic_checkpoint(void **state)
 static void after_a_limit_of_steps(void **state)
 {
     (void)state;
-    struct stn_train_config config = small_config(scratch);
+    struct settings config = small_settings(scratch);
     struct stn_train_result result;
     config.steps = 9;
-    assert_int_equal(stn_train_run(test_session(), &config, NULL, &result), STN_OK);
+    assert_int_equal(small_train(&config, NULL, &result), STN_OK);
     assert_int_equal(result.steps, 9);
     run_to(0, in(scratch, "last.safetensors"), STN_OK);
     struct bytes last = file_load(in(scratch, "last.safetensors"));
@@ -122,18 +123,18 @@ static void with_two_threads(void **state)
     (void)state;
     struct bytes weights[2];
     for (int interrupted = 0; interrupted < 2; interrupted++) {
-        struct stn_train_config config = small_config(scratch);
+        struct settings config = small_settings(scratch);
         struct stop_at stop = {.step = interrupted ? 3 : 0};
-        struct stn_train_observer observer = stop_at_install(&stop, &config);
+        struct stn_train_observer observer = stop_at_observer(&stop);
         struct stn_train_result result;
         config.threads = 2;
         config.epochs = 1;
-        enum stn_status status = stn_train_run(test_session(), &config, &observer, &result);
+        enum stn_status status = small_train(&config, &observer, &result);
         if (interrupted) {
             assert_int_equal(status, STN_ERR_INTERRUPTED);
             stop.step = 0;
             config.resume = in(scratch, "last.safetensors");
-            status = stn_train_run(test_session(), &config, &observer, &result);
+            status = small_train(&config, &observer, &result);
         }
         assert_int_equal(status, STN_OK);
         assert_int_equal(result.threads, 2);
@@ -149,13 +150,13 @@ static void settings_come_from_the_checkpoint(void **state)
 {
     (void)state;
     run_to(5, NULL, STN_ERR_INTERRUPTED);
-    struct stn_train_config config = stn_train_defaults();
+    struct settings config = settings_defaults(STN_VERB_TRAIN);
     struct stn_train_result result;
     config.resume = in(scratch, "last.safetensors");
-    config.out_dir = scratch;
-    config.data.seed = 99; // what is generated stays what it was
+    config.out = scratch;
+    config.data_seed = 99; // what is generated stays what it was
     config.threads = 1;
-    assert_int_equal(stn_train_run(test_session(), &config, NULL, &result), STN_OK);
+    assert_int_equal(small_train(&config, NULL, &result), STN_OK);
     assert_same_as_whole();
 }
 
@@ -163,23 +164,23 @@ static void epochs_may_be_extended(void **state)
 {
     (void)state;
     run_to(0, NULL, STN_OK);
-    struct stn_train_config config = small_config(scratch);
+    struct settings config = small_settings(scratch);
     struct stn_train_result result;
     config.resume = in(scratch, "last.safetensors");
-    assert_int_equal(stn_train_run(test_session(), &config, NULL, &result), STN_OK);
+    assert_int_equal(small_train(&config, NULL, &result), STN_OK);
     assert_int_equal(result.steps, 0);
     config.epochs = 3;
-    assert_int_equal(stn_train_run(test_session(), &config, NULL, &result), STN_OK);
+    assert_int_equal(small_train(&config, NULL, &result), STN_OK);
     assert_int_equal(result.steps, 7);
     assert_int_equal(result.images, 200);
 }
 
-static void expect_refused(struct stn_train_config config, const char *one, const char *other)
+static void expect_refused(struct settings config, const char *one, const char *other)
 {
     struct stn_train_result result;
     errors_reset();
     config.resume = in(scratch, "last.safetensors");
-    assert_int_equal(stn_train_run(test_session(), &config, NULL, &result), STN_ERR_INVALID);
+    assert_int_equal(small_train(&config, NULL, &result), STN_ERR_INVALID);
     assert_int_equal(errors_count(), 1);
     if (!strstr(errors_last(), one) || !strstr(errors_last(), other)) {
         print_error("\"%s\" names not both \"%s\" and \"%s\"\n", errors_last(), one, other);
@@ -191,26 +192,26 @@ static void another_training_is_refused(void **state)
 {
     (void)state;
     run_to(3, NULL, STN_ERR_INTERRUPTED);
-    struct stn_train_config config = small_config(scratch);
+    struct settings config = small_settings(scratch);
     config.net = "squeezenet1_1";
     expect_refused(config, "squeezenet1_1", "lenet");
-    config = small_config(scratch);
+    config = small_settings(scratch);
     config.batch = 64;
-    expect_refused(config, "--batch 64", "32");
-    config = small_config(scratch);
+    expect_refused(config, "batch 64", "32");
+    config = small_settings(scratch);
     config.micro_batch = 16;
-    expect_refused(config, "--micro-batch 16", "12");
-    config = small_config(scratch);
+    expect_refused(config, "micro-batch 16", "12");
+    config = small_settings(scratch);
     config.seed = 12;
-    expect_refused(config, "--seed 12", "11");
-    config = small_config(scratch);
-    config.data.image_size = 32;
-    expect_refused(config, "--image-size 32", "28");
-    config = small_config(scratch);
-    config.data.classes = 5;
-    expect_refused(config, "--classes 5", "4");
-    config = small_config(scratch);
-    config.data.spec = "synthetic:300";
+    expect_refused(config, "seed 12", "11");
+    config = small_settings(scratch);
+    config.image_size = 32;
+    expect_refused(config, "image-size 32", "28");
+    config = small_settings(scratch);
+    config.classes = 5;
+    expect_refused(config, "classes 5", "4");
+    config = small_settings(scratch);
+    config.data = "synthetic:300";
     expect_refused(config, "300", "200");
 }
 

@@ -8,6 +8,7 @@
 
 #include "cmocka_all.h"
 #include "session.h"
+#include "small_call.h"
 #include "small_run.h"
 #include "support.h"
 
@@ -77,12 +78,12 @@ static struct stn_train_observer hear(struct heard *heard)
 static void trains_and_tells(void **state)
 {
     (void)state;
-    struct stn_train_config config = small_config(scratch);
+    struct settings config = small_settings(scratch);
     struct heard heard;
     struct stn_train_observer observer = hear(&heard);
     struct stn_train_result result;
     config.epochs = 6;
-    assert_int_equal(stn_train_run(test_session(), &config, &observer, &result), STN_OK);
+    assert_int_equal(small_train(&config, &observer, &result), STN_OK);
     assert_int_equal(heard.starts, 1);
     assert_int_equal(heard.start.steps_total, 42);
     assert_int_equal(heard.start.micro_batch, 12);
@@ -105,24 +106,25 @@ static void trains_and_tells(void **state)
 static void evaluation_agrees(void **state)
 {
     (void)state;
-    struct stn_train_config config = small_config(scratch);
+    struct settings config = small_settings(scratch);
     struct heard heard;
     struct stn_train_observer observer = hear(&heard);
     struct stn_train_result trained;
-    assert_int_equal(stn_train_run(test_session(), &config, &observer, &trained), STN_OK);
-    struct stn_eval_config eval = {
-        .checkpoint = in(scratch, "last.safetensors"), .subset = STN_SUBSET_VAL, .threads = 1};
+    assert_int_equal(small_train(&config, &observer, &trained), STN_OK);
+    struct settings eval = settings_defaults(STN_VERB_EVAL);
+    eval.checkpoint = in(scratch, "last.safetensors");
+    eval.threads = 1;
     struct stn_eval_result result;
-    assert_int_equal(stn_eval_run(test_session(), &eval, &observer, &result), STN_OK);
+    assert_int_equal(small_eval(&eval, &observer, &result), STN_OK);
     assert_int_equal(result.images, heard.eval_total);
     assert_true(result.accuracy == heard.epoch.val_accuracy);
     assert_true(fabs(result.loss - heard.epoch.val_loss) < 1e-5);
     eval.subset = STN_SUBSET_TRAIN;
     eval.micro_batch = 7;
-    assert_int_equal(stn_eval_run(test_session(), &eval, NULL, &result), STN_OK);
+    assert_int_equal(small_eval(&eval, NULL, &result), STN_OK);
     assert_int_equal(result.images, 200);
     eval.data = "synthetic:60";
-    assert_int_equal(stn_eval_run(test_session(), &eval, NULL, &result), STN_OK);
+    assert_int_equal(small_eval(&eval, NULL, &result), STN_OK);
     assert_int_equal(result.images, 60);
 }
 
@@ -137,19 +139,26 @@ static void write_png(const char *path)
     assert_true(png_image_write_to_file(&image, path, 0, pixels, 0, NULL));
 }
 
+static enum stn_status open_predictor(const char *checkpoint, struct stn_predictor **out)
+{
+    struct stn_settings settings = {.verb = STN_VERB_PREDICT,
+                                    .values = settings_defaults(STN_VERB_PREDICT)};
+    settings.values.checkpoint = checkpoint;
+    settings.values.threads = 1;
+    return stn_predictor_open(test_session(), &settings, out);
+}
+
 static void predicts(void **state)
 {
     (void)state;
-    struct stn_train_config config = small_config(scratch);
+    struct settings config = small_settings(scratch);
     struct stn_train_result trained;
     config.epochs = 1;
-    assert_int_equal(stn_train_run(test_session(), &config, NULL, &trained), STN_OK);
+    assert_int_equal(small_train(&config, NULL, &trained), STN_OK);
     const char *picture = in(scratch, "picture.png");
     write_png(picture);
     struct stn_predictor *predictor;
-    assert_int_equal(
-        stn_predictor_open(test_session(), in(scratch, "best.safetensors"), NULL, 1, &predictor),
-        STN_OK);
+    assert_int_equal(open_predictor(in(scratch, "best.safetensors"), &predictor), STN_OK);
     struct stn_prediction top[10];
     int count;
     assert_int_equal(stn_predictor_classify(predictor, picture, 10, top, &count), STN_OK);
@@ -171,15 +180,15 @@ static void predicts(void **state)
     stn_predictor_close(predictor);
 }
 
-static void diverge(struct stn_train_config config, const char *what)
+static void diverge(struct settings config, const char *what)
 {
     struct stn_train_result result;
     struct bytes before = file_load(config.resume);
     errors_reset();
-    assert_int_equal(stn_train_run(test_session(), &config, NULL, &result), STN_ERR_DIVERGED);
+    assert_int_equal(small_train(&config, NULL, &result), STN_ERR_DIVERGED);
     assert_int_equal(errors_count(), 1);
     assert_int_equal(strncmp(errors_last(), what, strlen(what)), 0);
-    assert_non_null(strstr(errors_last(), "try a lower --lr; the last checkpoint is intact"));
+    assert_non_null(strstr(errors_last(), "try a lower lr; the last checkpoint is intact"));
     struct bytes after = file_load(config.resume);
     assert_int_equal(before.size, after.size);
     assert_memory_equal(before.data, after.data, before.size);
@@ -191,10 +200,10 @@ static void diverge(struct stn_train_config config, const char *what)
 static void divergence_keeps_the_last_checkpoint(void **state)
 {
     (void)state;
-    struct stn_train_config config = small_config(scratch);
+    struct settings config = small_settings(scratch);
     struct stn_train_result result;
     config.epochs = 1;
-    assert_int_equal(stn_train_run(test_session(), &config, NULL, &result), STN_OK);
+    assert_int_equal(small_train(&config, NULL, &result), STN_OK);
     config.resume = in(scratch, "last.safetensors");
     config.epochs = 4;
     config.lr = 1e30;
@@ -208,22 +217,22 @@ static void divergence_keeps_the_last_checkpoint(void **state)
 static void a_damaged_checkpoint_stops_everything(void **state)
 {
     (void)state;
-    struct stn_train_config config = small_config(scratch);
+    struct settings config = small_settings(scratch);
     struct stn_train_result result;
     config.steps = 1;
-    assert_int_equal(stn_train_run(test_session(), &config, NULL, &result), STN_OK);
+    assert_int_equal(small_train(&config, NULL, &result), STN_OK);
     const char *last = in(scratch, "last.safetensors");
     struct bytes b = file_load(last);
     b.data[b.size / 2] ^= 0x10;
     file_store(last, b.data, b.size);
     config.resume = last;
-    assert_int_equal(stn_train_run(test_session(), &config, NULL, &result), STN_ERR_CORRUPT);
-    struct stn_eval_config eval = {.checkpoint = last, .subset = STN_SUBSET_VAL};
+    assert_int_equal(small_train(&config, NULL, &result), STN_ERR_CORRUPT);
+    struct settings eval = settings_defaults(STN_VERB_EVAL);
+    eval.checkpoint = last;
     struct stn_eval_result evaluated;
-    assert_int_equal(stn_eval_run(test_session(), &eval, NULL, &evaluated), STN_ERR_CORRUPT);
+    assert_int_equal(small_eval(&eval, NULL, &evaluated), STN_ERR_CORRUPT);
     struct stn_predictor *predictor;
-    assert_int_equal(stn_predictor_open(test_session(), last, NULL, 1, &predictor),
-                     STN_ERR_CORRUPT);
+    assert_int_equal(open_predictor(last, &predictor), STN_ERR_CORRUPT);
     assert_null(predictor);
     free(b.data);
 }
@@ -244,21 +253,19 @@ static bool stop_when_evaluating(void *context)
 static void evaluation_can_be_interrupted(void **state)
 {
     (void)state;
-    struct stn_train_config config = small_config(scratch);
+    struct settings config = small_settings(scratch);
     struct heard heard;
     struct stn_train_observer observer = hear(&heard);
     struct stn_train_result result;
     config.epochs = 1;
-    config.stop_requested = stop_when_evaluating;
-    config.stop_context = &heard;
-    assert_int_equal(stn_train_run(test_session(), &config, &observer, &result),
-                     STN_ERR_INTERRUPTED);
+    observer.stop_requested = stop_when_evaluating;
+    observer.stop_context = &heard;
+    assert_int_equal(small_train(&config, &observer, &result), STN_ERR_INTERRUPTED);
     assert_int_equal(heard.epochs, 0);
     assert_int_equal(result.steps, 7);
-    config.stop_requested = NULL;
     config.resume = in(scratch, "last.safetensors");
     observer = hear(&heard);
-    assert_int_equal(stn_train_run(test_session(), &config, &observer, &result), STN_OK);
+    assert_int_equal(small_train(&config, &observer, &result), STN_OK);
     assert_int_equal(heard.epochs, 1);
     assert_int_equal(result.steps, 0);
 }
@@ -266,19 +273,19 @@ static void evaluation_can_be_interrupted(void **state)
 static void works_without_output(void **state)
 {
     (void)state;
-    struct stn_train_config config = small_config(NULL);
+    struct settings config = small_settings(NULL);
     struct stn_train_result result;
-    config.stop_requested = stop_now;
-    assert_int_equal(stn_train_run(test_session(), &config, NULL, &result), STN_ERR_INTERRUPTED);
+    const struct stn_train_observer observer = {.stop_requested = stop_now};
+    assert_int_equal(small_train(&config, &observer, &result), STN_ERR_INTERRUPTED);
     assert_int_equal(result.steps, 1);
     assert_int_equal(result.images, 32);
 }
 
-static void expect_invalid(struct stn_train_config config, const char *line)
+static void expect_invalid(struct settings config, const char *line)
 {
     struct stn_train_result result;
     errors_reset();
-    assert_int_equal(stn_train_run(test_session(), &config, NULL, &result), STN_ERR_INVALID);
+    assert_int_equal(small_train(&config, NULL, &result), STN_ERR_INVALID);
     assert_int_equal(errors_count(), 1);
     if (!strstr(errors_last(), line)) {
         print_error("\"%s\" does not say \"%s\"\n", errors_last(), line);
@@ -289,68 +296,74 @@ static void expect_invalid(struct stn_train_config config, const char *line)
 static void bad_settings_name_their_flag(void **state)
 {
     (void)state;
-    const struct stn_train_config good = small_config(NULL);
+    const struct settings good = small_settings(NULL);
 #define EXPECT(field, value, line)                                                                 \
     do {                                                                                           \
-        struct stn_train_config bad = good;                                                        \
+        struct settings bad = good;                                                                \
         bad.field = value;                                                                         \
         expect_invalid(bad, line);                                                                 \
     } while (0)
-    EXPECT(batch, 0, "--batch 0: must be at least 1");
-    EXPECT(epochs, 0, "--epochs 0: must be at least 1");
-    EXPECT(steps, -1, "--steps -1: must be at least 0");
-    EXPECT(micro_batch, 33, "--micro-batch 33: must be at most 32");
-    EXPECT(threads, -2, "--threads -2");
-    EXPECT(loader_threads, -2, "--loader-threads -2");
-    EXPECT(checkpoint_steps, -1, "--checkpoint-steps -1");
-    EXPECT(lr, (double)NAN, "--lr nan");
-    EXPECT(lr, -0.1, "--lr -0.1: must be a number of at least 0");
-    EXPECT(momentum, 1.0, "--momentum 1: must be below 1");
-    EXPECT(weight_decay, -1.0, "--weight-decay -1");
-    EXPECT(warmup_epochs, -1.0, "--warmup-epochs -1");
-    EXPECT(label_smoothing, 1.0, "--label-smoothing 1");
+    EXPECT(batch, -5, "batch -5: must be between 1 and 1000000");
+    EXPECT(epochs, 0, "epochs 0: must be between 1 and 1000000");
+    EXPECT(steps, -1, "steps -1: must be at least 0");
+    EXPECT(micro_batch, 33, "micro-batch 33: must be at most 32");
+    EXPECT(threads, -2, "threads -2");
+    EXPECT(loader_threads, -2, "loader-threads -2");
+    EXPECT(checkpoint_steps, -1, "checkpoint-steps -1");
+    EXPECT(lr, (double)NAN, "lr: not a number");
+    EXPECT(lr, -0.1, "lr -0.1: must be at least 0");
+    EXPECT(momentum, 1.0, "momentum 1: must be at least 0 and below 1");
+    EXPECT(weight_decay, -1.0, "weight-decay -1");
+    EXPECT(warmup_epochs, -1.0, "warmup-epochs -1");
+    EXPECT(label_smoothing, 1.0, "label-smoothing 1");
     EXPECT(net, "lenett", "did you mean lenet");
     EXPECT(net, "zzzzzzzzzzzz", "there are lenet");
-    EXPECT(net, NULL, "--net");
-    EXPECT(data.spec, NULL, "--data");
-    EXPECT(data.image_size, 20, "20");
+    EXPECT(net, NULL, "net");
+    EXPECT(data, NULL, "data");
+    EXPECT(image_size, 20, "20");
 #undef EXPECT
-    struct stn_train_config bad = good;
+    struct settings bad = good;
     bad.nesterov = true;
     bad.momentum = 0.0;
-    expect_invalid(bad, "--nesterov");
+    expect_invalid(bad, "nesterov");
     bad = good;
-    bad.schedule = STN_SCHEDULE_STEP;
+    bad.schedule = SETTINGS_STEP;
     bad.lr_step_epochs = 0.0;
-    expect_invalid(bad, "--lr-step-epochs");
+    expect_invalid(bad, "lr-step-epochs");
     bad = good;
     file_store(in(scratch, "file"), "x", 1);
-    bad.out_dir = in(scratch, "file");
+    bad.out = in(scratch, "file");
     expect_invalid(bad, "not a directory");
 }
 
 static void benches(void **state)
 {
     (void)state;
-    struct stn_bench_config config = {.net = "lenet",
-                                      .shape = {.image_size = 28, .channels = 1, .classes = 10},
-                                      .batch = 8,
-                                      .micro_batch = 4,
-                                      .threads = 1,
-                                      .steps = 3,
-                                      .warmup_steps = 1};
+    struct stn_settings bench = {.verb = STN_VERB_BENCH,
+                                 .values = settings_defaults(STN_VERB_BENCH)};
+    struct settings *settings = &bench.values;
+    settings->net = "lenet";
+    settings->image_size = 28;
+    settings->channels = 1;
+    settings->classes = 10;
+    settings->batch = 8;
+    settings->micro_batch = 4;
+    settings->threads = 1;
+    settings->steps = 3;
+    settings->warmup_steps = 1;
     struct stn_bench_result result;
-    assert_int_equal(stn_bench_run(test_session(), &config, &result), STN_OK);
+    assert_int_equal(stn_bench_run(test_session(), &bench, NULL, &result), STN_OK);
     assert_int_equal(result.batch, 8);
     assert_int_equal(result.steps, 3);
     assert_true(result.images_per_second > 0.0);
     assert_true(result.images_per_second_best >= result.images_per_second);
     assert_true(result.gflops > 0.0 && result.peak_gflops > 0.0 && result.macs > 0);
     assert_true(strlen(result.backend_version) > 0);
-    config.batch = 6;
-    assert_int_equal(stn_bench_run(test_session(), &config, &result), STN_ERR_INVALID);
-    config.steps = 0;
-    assert_int_equal(stn_bench_run(test_session(), &config, &result), STN_ERR_INVALID);
+    settings->batch = 6;
+    assert_int_equal(stn_bench_run(test_session(), &bench, NULL, &result), STN_ERR_INVALID);
+    settings->batch = 8;
+    settings->steps = 0;
+    assert_int_equal(stn_bench_run(test_session(), &bench, NULL, &result), STN_ERR_INVALID);
 }
 
 int main(void)

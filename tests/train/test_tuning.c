@@ -42,15 +42,17 @@ static void on_tuned(void *context, const struct stn_plan *plan)
     }
 }
 
-static struct seen run_on(int nodes, struct stn_train_config config, const char *out,
-                          enum stn_tune tune)
+enum tuning { NEVER, SEVERAL, ALWAYS };
+
+static struct seen run_on(int nodes, struct settings config, const char *out, enum tuning tune)
 {
     struct seen seen = {0};
     const struct stn_train_observer observer = {
         .context = &seen, .tuning = on_tuning, .tuned = on_tuned};
     enum stn_status statuses[CLUSTER_RUN_NODES_MAX];
-    config.out_dir = out;
-    config.tune = tune;
+    config.out = out;
+    config.tune = tune != NEVER;
+    config.tune_always = tune == ALWAYS;
     config.tune_seconds = 0.2;
     cluster_run(nodes, &config, NULL, &observer, statuses, NULL);
     for (int i = 0; i < nodes; i++) {
@@ -72,16 +74,16 @@ static void assert_same_files(void)
 static void tuning_changes_nothing(void **state)
 {
     (void)state;
-    struct stn_train_config config = small_config(NULL);
+    struct settings config = small_settings(NULL);
     config.steps = 3;
-    struct seen seen = run_on(2, config, tuned, STN_TUNE_SEVERAL);
+    struct seen seen = run_on(2, config, tuned, SEVERAL);
     assert_true(seen.told > 0);
     assert_int_equal(seen.news, 2);
     assert_int_equal(seen.nodes, 2);
     assert_true(seen.samples_least >= 3);
     assert_int_equal(seen.share_sum, seen.micro_batches);
     assert_true(seen.step_seconds > 0.0);
-    seen = run_on(2, config, untuned, STN_TUNE_NEVER);
+    seen = run_on(2, config, untuned, NEVER);
     assert_int_equal(seen.told, 0);
     assert_int_equal(seen.nodes, 0);
     assert_same_files();
@@ -91,21 +93,21 @@ static void tuning_changes_nothing(void **state)
 static void tuning_a_resumed_run_changes_nothing(void **state)
 {
     (void)state;
-    struct stn_train_config config = small_config(NULL);
+    struct settings config = small_settings(NULL);
     config.net = "mobilenet_v2";
-    config.data.spec = "synthetic:24";
-    config.data.image_size = 32;
+    config.data = "synthetic:24";
+    config.image_size = 32;
     config.batch = 8;
     config.micro_batch = 4;
     config.steps = 2;
-    run_on(1, config, shared, STN_TUNE_NEVER);
+    run_on(1, config, shared, NEVER);
     char checkpoint[128];
     strcpy(checkpoint, in(shared, "last.safetensors"));
     config.steps = 3;
     config.resume = checkpoint;
-    struct seen seen = run_on(1, config, tuned, STN_TUNE_ALWAYS);
+    struct seen seen = run_on(1, config, tuned, ALWAYS);
     assert_int_equal(seen.nodes, 1);
-    run_on(1, config, untuned, STN_TUNE_NEVER);
+    run_on(1, config, untuned, NEVER);
     assert_same_files();
 }
 

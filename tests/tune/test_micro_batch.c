@@ -10,12 +10,12 @@
 #include "session.h"
 #include "tune/micro_batch.h"
 
-static struct stn_bench_config config_of(const char *net)
+static struct bench_config config_of(const char *net)
 {
-    return (struct stn_bench_config){.net = net,
-                                     .shape = {.image_size = 28, .channels = 3, .classes = 3},
-                                     .threads = 1,
-                                     .steps = 1};
+    return (struct bench_config){.net = net,
+                                 .shape = {.image_size = 28, .channels = 3, .classes = 3},
+                                 .threads = 1,
+                                 .steps = 1};
 }
 
 static void assert_tried(const struct stn_micro_batch_trials *trials, int count, const int *sizes)
@@ -31,7 +31,7 @@ static void assert_tried(const struct stn_micro_batch_trials *trials, int count,
 static void test_all_without_batchnorm(void **state)
 {
     (void)state;
-    struct stn_bench_config config = config_of("lenet");
+    struct bench_config config = config_of("lenet");
     struct stn_micro_batch_trials trials;
     assert_int_equal(bench_micro_batch_choose(&config, 0, &trials), STN_OK);
     assert_tried(&trials, 4, (const int[]){4, 8, 16, 32});
@@ -40,7 +40,7 @@ static void test_all_without_batchnorm(void **state)
 static void test_divisors_of_the_batch(void **state)
 {
     (void)state;
-    struct stn_bench_config config = config_of("lenet");
+    struct bench_config config = config_of("lenet");
     struct stn_micro_batch_trials trials;
     assert_int_equal(bench_micro_batch_choose(&config, 24, &trials), STN_OK);
     assert_tried(&trials, 2, (const int[]){4, 8});
@@ -49,7 +49,7 @@ static void test_divisors_of_the_batch(void **state)
 static void test_batchnorm_wants_more(void **state)
 {
     (void)state;
-    struct stn_bench_config config = config_of("mobilenet_v2");
+    struct bench_config config = config_of("mobilenet_v2");
     struct stn_micro_batch_trials trials;
     assert_int_equal(bench_micro_batch_choose(&config, 0, &trials), STN_OK);
     assert_tried(&trials, 2, (const int[]){16, 32});
@@ -59,7 +59,7 @@ static void test_batchnorm_wants_more(void **state)
 static void test_memory_limits(void **state)
 {
     (void)state;
-    struct stn_bench_config config = config_of("squeezenet1_1");
+    struct bench_config config = config_of("squeezenet1_1");
     struct stn_micro_batch_trials trials;
     config.shape.image_size = 160;
     config.memory = (size_t)120 << 20;
@@ -71,17 +71,23 @@ static void test_memory_limits(void **state)
     assert_int_equal(bench_micro_batch_choose(&config, 0, &trials), STN_ERR_INVALID);
     capture_stop();
     assert_int_equal(capture.lines, 1);
-    assert_non_null(strstr(capture.last, "--micro-batch auto"));
+    assert_non_null(strstr(capture.last, "micro-batch auto"));
 }
 
 // The bench then runs with the fastest.
 static void test_bench_uses_it(void **state)
 {
     (void)state;
-    struct stn_bench_config config = config_of("lenet");
+    struct stn_settings settings = {.verb = STN_VERB_BENCH,
+                                    .values = settings_defaults(STN_VERB_BENCH)};
     struct stn_bench_result result;
-    config.micro_batch = STN_MICRO_BATCH_AUTO;
-    assert_int_equal(stn_bench_run(test_session(), &config, &result), STN_OK);
+    settings.values.net = "lenet";
+    settings.values.image_size = 28;
+    settings.values.classes = 3;
+    settings.values.threads = 1;
+    settings.values.steps = 1;
+    settings.values.micro_batch = SETTINGS_AUTO;
+    assert_int_equal(stn_bench_run(test_session(), &settings, NULL, &result), STN_OK);
     assert_int_equal(result.trials.count, 4);
     assert_int_equal(result.micro_batch, result.trials.at[result.trials.best].micro_batch);
 }

@@ -14,20 +14,21 @@ static struct cluster_node members[] = {{.name = "host"}, {.name = "csd.0"}, {.n
 static const struct cluster cluster = {.nodes = members, .count = 3};
 static int64_t counts[4] = {100000, 0, 0, 0};
 
-static struct stn_train_config settings(int batch)
+static struct settings settings(int batch)
 {
-    struct stn_train_config config = stn_train_defaults();
+    struct settings config = settings_defaults(STN_VERB_TRAIN);
     config.net = "lenet";
-    config.data.image_size = 28;
+    config.image_size = 28;
     config.batch = batch;
     config.micro_batch = 16;
+    config.policy = STN_POLICY_BALANCED;
     return config;
 }
 
-static struct tune_subject subject_of(const struct stn_train_config *config)
+static struct tune_subject subject_of(const struct settings *config)
 {
     return (struct tune_subject){
-        .config = config,
+        .settings = config,
         .cluster = &cluster,
         .channels = 1,
         .classes = 10,
@@ -64,7 +65,7 @@ static struct stn_plan *plan_for(int batch)
     struct crew_profile profile;
     struct crew_splits splits;
     struct stn_plan *plan;
-    const struct stn_train_config config = settings(batch);
+    const struct settings config = settings(batch);
     const struct tune_subject subject = subject_of(&config);
     int chosen;
     profile_make(&profile);
@@ -95,7 +96,7 @@ static void shares_follow_speeds(void **state)
 static void the_batch_is_the_smallest_that_is_efficient(void **state)
 {
     (void)state;
-    struct stn_plan *plan = plan_for(STN_BATCH_AUTO);
+    struct stn_plan *plan = plan_for(SETTINGS_AUTO);
     assert_true(plan->info.efficiency >= 0.95);
     assert_true(plan->info.batch > PLAN_BATCH_LEAST &&
                 plan->info.batch <= 100000 / PLAN_BATCH_STEPS_LEAST);
@@ -127,7 +128,7 @@ static void max_batch_caps(void **state)
     stn_plan_destroy(plan);
     struct crew_profile profile;
     struct crew_splits splits;
-    const struct stn_train_config config = settings(384);
+    const struct settings config = settings(384);
     const struct tune_subject subject = subject_of(&config);
     int batch;
     profile_make(&profile);
@@ -203,7 +204,7 @@ static void damaged_files_are_refused(void **state)
 }
 
 // What differs is said.
-static void assert_unfit(const struct stn_plan *plan, const struct stn_train_config *config,
+static void assert_unfit(const struct stn_plan *plan, const struct settings *config,
                          const char *says)
 {
     const struct tune_subject subject = subject_of(config);
@@ -219,7 +220,7 @@ static void plans_for_something_else_are_refused(void **state)
 {
     (void)state;
     struct stn_plan *plan = plan_for(384);
-    struct stn_train_config config = settings(0);
+    struct settings config = settings(0);
     struct tune_subject subject = subject_of(&config);
     assert_int_equal(tune_plan_check(plan, &subject, "p.json"), STN_OK);
     config.micro_batch = 0; // any
@@ -227,7 +228,7 @@ static void plans_for_something_else_are_refused(void **state)
     config.micro_batch = 8;
     assert_unfit(plan, &config, "micro-batch is 16, and here it is 8");
     config = settings(0);
-    config.data.image_size = 32;
+    config.image_size = 32;
     assert_unfit(plan, &config, "image size is 28");
     config = settings(0);
     config.net = "mobilenet_v2";

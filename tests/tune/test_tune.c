@@ -109,7 +109,7 @@ static bool stop(void *context)
 static void *node_run(void *context)
 {
     struct node *node = context;
-    const struct stn_train_config settings = {0};
+    const struct settings settings = {0};
     const struct tune_probe probe = {node, alone, together, exchange, stop};
     struct tune_config config = tune_defaults;
     config.nodes = &node->nodes;

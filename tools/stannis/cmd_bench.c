@@ -7,55 +7,16 @@
 #include "stannis/stannis.h"
 #include "verb.h"
 
-struct bench_options {
-    struct stn_bench_config config;
-    bool json, profile;
-    const char *trace;
+static const struct command command = {
+    .verb = STN_VERB_BENCH,
+    .summary = "Measures how fast a network trains on this machine.",
+    .about = "Training steps on made-up images: forward, backward and weight update, no data\n"
+             "path. The speed is the median step's; GFLOP/s count multiplications and\n"
+             "additions, against the peak measured in the same run.",
+    .examples = "  stannis bench --net mobilenet_v2 --image-size 224 --micro-batch 16 --threads 2\n"
+                "  stannis bench --net squeezenet1_1 --json\n"
+                "  stannis bench --net mobilenet_v2 --threads 1 --profile --trace trace.json",
 };
-
-#define ROW(...) VERB_ROW(struct bench_options, __VA_ARGS__)
-
-static const struct base_option options[] = {
-    ROW("net", TEXT, config.net, "NAME", "the network; \"stannis models\" lists them", NO_LIMITS),
-    ROW("image-size", INT, config.shape.image_size, "N",
-        "edge of the images in pixels; by default the network's", STN_IMAGE_SIZE_MIN,
-        STN_IMAGE_SIZE_MAX, NULL),
-    ROW("channels", INT, config.shape.channels, "N", "1 (grey) or 3", 1, 3, NULL),
-    ROW("classes", INT, config.shape.classes, "N", "classes to tell apart", 2, 100000, NULL),
-    ROW("batch", INT, config.batch, "N", "images a step; by default two micro-batches", 1, 1000000,
-        NULL),
-    ROW("micro-batch", AUTO, config.micro_batch, "N",
-        "images computed at once; by default the network's; auto: the fastest of 4, 8, 16 and 32",
-        1, 4096, NULL),
-    ROW("threads", INT, config.threads, "N",
-        "threads that compute; by default from CPU affinity and cgroup quota", 1, 1024, NULL),
-    ROW("memory", BYTES, config.memory, "SIZE",
-        "refuse what does not fit, as 512M or 2G; by default the cgroup's limit or all there is", 0,
-        0, NULL),
-    ROW("steps", INT, config.steps, "N", "steps that are timed", 1, 1000000, NULL),
-    ROW("warmup-steps", INT, config.warmup_steps, "N", "steps before them that are not", 0, 1000000,
-        NULL),
-    ROW("backend", TEXT, config.backend, "NAME",
-        "onednn or reference; by default the best one built in", NO_LIMITS),
-    ROW("profile", FLAG, profile, NULL, "show where the time goes, by kind of op and by layer", 0,
-        0, NULL),
-    ROW("trace", TEXT, trace, "FILE",
-        "write a timeline of the calls for chrome://tracing or Perfetto", NO_LIMITS),
-    ROW("json", FLAG, json, NULL, "print one JSON object", NO_LIMITS),
-    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, NO_LIMITS},
-};
-
-static const struct base_command command = {
-    "bench", "Measures how fast a network trains on this machine.", NULL,
-    "Training steps on made-up images: forward, backward and weight update, no data path. The\n"
-    "speed is the median step's; GFLOP/s count multiplications and additions, against the peak\n"
-    "measured in the same run.\n"
-    "\n"
-    "Examples\n"
-    "  stannis bench --net mobilenet_v2 --image-size 224 --micro-batch 16 --threads 2\n"
-    "  stannis bench --net squeezenet1_1 --json\n"
-    "  stannis bench --net mobilenet_v2 --threads 1 --profile --trace trace.json",
-    options};
 
 // [{"micro_batch": 4, "images_per_second": 50.1}, …], empty unless measured.
 static json_t *describe_trials(const struct stn_micro_batch_trials *trials)
@@ -69,19 +30,18 @@ static json_t *describe_trials(const struct stn_micro_batch_trials *trials)
     return list;
 }
 
-static json_t *describe(const struct bench_options *o, const struct stn_bench_result *r)
+static json_t *describe(const struct settings *s, const struct stn_bench_result *r)
 {
     return json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:f, s:f, s:f, s:f, s:I, s:I, "
                      "s:I, s:o, s:s}",
-                     "net", o->config.net, "image_size", o->config.shape.image_size, "channels",
-                     o->config.shape.channels, "classes", o->config.shape.classes, "batch",
-                     r->batch, "micro_batch", r->micro_batch, "threads", r->threads, "steps",
-                     r->steps, "backend", r->backend_version, "images_per_second",
-                     r->images_per_second, "images_per_second_best", r->images_per_second_best,
-                     "gflops", r->gflops, "peak_gflops", r->peak_gflops, "peak_memory",
-                     (json_int_t)r->peak_memory, "parameters", (json_int_t)r->parameters, "macs",
-                     (json_int_t)r->macs, "micro_batches_tried", describe_trials(&r->trials),
-                     "version", STN_VERSION);
+                     "net", s->net, "image_size", s->image_size, "channels", s->channels, "classes",
+                     s->classes, "batch", r->batch, "micro_batch", r->micro_batch, "threads",
+                     r->threads, "steps", r->steps, "backend", r->backend_version,
+                     "images_per_second", r->images_per_second, "images_per_second_best",
+                     r->images_per_second_best, "gflops", r->gflops, "peak_gflops", r->peak_gflops,
+                     "peak_memory", (json_int_t)r->peak_memory, "parameters",
+                     (json_int_t)r->parameters, "macs", (json_int_t)r->macs, "micro_batches_tried",
+                     describe_trials(&r->trials), "version", STN_VERSION);
 }
 
 static void print_trials(const struct stn_micro_batch_trials *trials)
@@ -94,14 +54,14 @@ static void print_trials(const struct stn_micro_batch_trials *trials)
     }
 }
 
-static void print_human(const struct bench_options *o, const struct stn_bench_result *r)
+static void print_human(const struct settings *s, const struct stn_bench_result *r)
 {
     struct report_text speed, best, parameters, macs, memory;
     double share = r->peak_gflops > 0 ? 100 * r->gflops / r->peak_gflops : 0;
-    int size = o->config.shape.image_size;
-    printf("%s %d×%d×%d, %d classes, %s parameters, %s MACs an image\n", o->config.net, size, size,
-           o->config.shape.channels, o->config.shape.classes,
-           report_count(&parameters, r->parameters), report_magnitude(&macs, (double)r->macs));
+    int size = s->image_size;
+    printf("%s %d×%d×%d, %d classes, %s parameters, %s MACs an image\n", s->net, size, size,
+           s->channels, s->classes, report_count(&parameters, r->parameters),
+           report_magnitude(&macs, (double)r->macs));
     print_trials(&r->trials);
     printf("%s, %d thread%s, batch %d in micro-batches of %d, %d steps\n", r->backend_version,
            r->threads, r->threads == 1 ? "" : "s", r->batch, r->micro_batch, r->steps);
@@ -112,56 +72,62 @@ static void print_human(const struct bench_options *o, const struct stn_bench_re
     printf("memory    %s at most\n", report_bytes(&memory, r->peak_memory));
 }
 
-static enum stn_status run(int argc, char **argv)
+static enum stn_status bench(const struct stn_settings *settings)
 {
-    struct bench_options o = {
-        .config = {.shape = {.channels = 3, .classes = 1000}, .steps = 10, .warmup_steps = 2}};
-    struct base_option_result parsed;
-    bool done;
-    enum stn_status status = verb_parse(&command, argc, argv, &o, &parsed, &done);
-    if (status != STN_OK || done) {
-        return status;
-    }
-    status = verb_require(&command, "net", o.config.net, "mobilenet_v2");
-    if (status == STN_OK) {
-        status = verb_check_net(o.config.net);
-    }
-    if (status == STN_OK && o.config.shape.channels == 2) {
-        status = stn_fail(STN_ERR_INVALID, "--channels 2: must be 1 or 3");
-    }
-    if (status != STN_OK) {
-        return status;
-    }
-    if (o.config.shape.image_size == 0) {
-        o.config.shape.image_size = stn_model_find(o.config.net)->default_image_size;
-    }
+    const struct settings *s = &settings->values;
     struct stn_bench_result result = {0};
+    enum stn_status status = STN_OK;
     struct stn_profile *profile = NULL;
-    if (o.profile || o.trace) {
+    if (s->profile || s->trace) {
         status = stn_profile_create(&profile);
     }
-    o.config.profile = profile;
     struct stn_session *session = NULL;
     if (status == STN_OK) {
         status = verb_open_session(true, &session);
     }
     if (status == STN_OK) {
-        status = stn_bench_run(session, &o.config, &result);
+        status = stn_bench_run(session, settings, profile, &result);
     }
-    if (status == STN_OK && o.json) {
-        status = verb_print_json(describe(&o, &result));
+    if (status == STN_OK && s->json) {
+        status = verb_print_json(describe(s, &result));
     } else if (status == STN_OK) {
-        print_human(&o, &result);
+        print_human(s, &result);
     }
-    if (status == STN_OK && o.profile) {
-        profile_print(profile, o.json ? stderr : stdout);
+    if (status == STN_OK && s->profile) {
+        profile_print(profile, s->json ? stderr : stdout);
     }
-    if (status == STN_OK && o.trace) {
-        status = profile_write_trace(profile, o.trace);
+    if (status == STN_OK && s->trace) {
+        status = profile_write_trace(profile, s->trace);
     }
     stn_profile_destroy(profile);
     stn_session_close(session);
     return status;
 }
 
-const struct verb verb_bench = {&command, run, true};
+static enum stn_status run(int argc, char **argv)
+{
+    struct stn_settings settings;
+    struct command_line line;
+    bool done;
+    enum stn_status status = verb_parse(&command, argc, argv, &settings, &line, &done);
+    if (status != STN_OK || done) {
+        return status;
+    }
+    struct settings *s = &settings.values;
+    status = verb_require(&command, "net", s->net, "mobilenet_v2");
+    if (status == STN_OK) {
+        status = verb_check_net(s->net);
+    }
+    if (status == STN_OK && s->channels == 2) {
+        status = stn_fail(STN_ERR_INVALID, "--channels 2: must be 1 or 3");
+    }
+    if (status != STN_OK) {
+        return status;
+    }
+    if (s->image_size == 0) {
+        s->image_size = stn_model_find(s->net)->default_image_size;
+    }
+    return bench(&settings);
+}
+
+const struct verb verb_bench = {&command, run, true, NULL};

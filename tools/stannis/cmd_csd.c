@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/suggest.h"
 #include "verb.h"
 
 #ifdef STANNIS_CSD
@@ -15,34 +16,36 @@ static const struct csd_subcommand *const subcommands[] = {
 enum { SUBCOMMAND_COUNT = sizeof(subcommands) / sizeof(subcommands[0]) };
 #endif
 
-static const struct base_option options[] = {
-    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, NO_LIMITS},
+static const struct command command = {
+    .verb = STN_VERB_CSD,
+    .summary = "Makes and runs computational storage devices in software.",
+    .operands = "SUBCOMMAND",
+    .about = "A rack is a folder with a device csd.N a folder: a media file, sparse, that\n"
+             "holds what is on its flash, and keys apart from it (mode 0600), without which\n"
+             "the media file says nothing. Data sets are namespaces: public ones are for the\n"
+             "host and the in-storage engine, private ones for the engine alone. docs/csd.md\n"
+             "says what is modelled and what is not.",
+    .examples = "  stannis csd create rack --count 4 --profile newport --size 4G\n"
+                "  stannis csd start rack\n"
+                "  stannis csd format rack/csd.0 --namespace photos --size 1G --public\n"
+                "  stannis csd nbd rack/csd.0:photos --socket photos.sock\n"
+                "  stannis csd stat rack/csd.0\n"
+                "  stannis csd stop rack",
 };
 
-static const struct base_command command = {
-    "csd", "Makes and runs computational storage devices in software.", "SUBCOMMAND",
-    "A rack is a folder with a device csd.N a folder: a media file, sparse, that holds what is on\n"
-    "its flash, and keys apart from it (mode 0600), without which the media file says nothing.\n"
-    "Data sets are namespaces: public ones are for the host and the in-storage engine, private\n"
-    "ones for the engine alone. docs/csd.md says what is modelled and what is not.\n"
-    "\n"
-    "Examples\n"
-    "  stannis csd create rack --count 4 --profile newport --size 4G\n"
-    "  stannis csd start rack\n"
-    "  stannis csd format rack/csd.0 --namespace photos --size 1G --public\n"
-    "  stannis csd nbd rack/csd.0:photos --socket photos.sock\n"
-    "  stannis csd stat rack/csd.0\n"
-    "  stannis csd stop rack",
-    options};
-
 #ifdef STANNIS_CSD
+
+static const char *subcommand_name(const struct csd_subcommand *subcommand)
+{
+    return stn_verb_name(subcommand->command->verb) + strlen("csd ");
+}
 
 static void print_subcommands(void)
 {
     puts("\nSubcommands");
     for (int i = 0; i < SUBCOMMAND_COUNT; i++) {
         if (!subcommands[i]->internal) {
-            printf("  %-10s%s\n", subcommands[i]->command->name + strlen("csd "),
+            printf("  %-10s%s\n", subcommand_name(subcommands[i]),
                    subcommands[i]->command->summary);
         }
     }
@@ -54,7 +57,7 @@ static enum stn_status fail_unknown(const char *name)
     const char *names[SUBCOMMAND_COUNT + 1] = {NULL};
     for (int i = 0, count = 0; i < SUBCOMMAND_COUNT; i++) {
         if (!subcommands[i]->internal) {
-            names[count++] = subcommands[i]->command->name + strlen("csd ");
+            names[count++] = subcommand_name(subcommands[i]);
         }
     }
     const char *meant = base_did_you_mean(name, names);
@@ -65,18 +68,24 @@ static enum stn_status fail_unknown(const char *name)
     return stn_fail(STN_ERR_INVALID, "csd: unknown subcommand %s; see stannis csd --help", name);
 }
 
+static const struct command *subcommand_at(int index)
+{
+    return index < SUBCOMMAND_COUNT ? subcommands[index]->command : NULL;
+}
+
 static enum stn_status run(int argc, char **argv)
 {
     if (argc < 2) {
         return stn_fail(STN_ERR_INVALID, "csd: no subcommand given; see stannis csd --help");
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        base_option_help(&command, NULL, stdout);
+    bool whole = strcmp(argv[1], "--help=all") == 0;
+    if (whole || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        command_print_help(&command, whole ? COMMAND_WHOLE_HELP : COMMAND_SHORT_HELP, stdout);
         print_subcommands();
         return STN_OK;
     }
     for (int i = 0; i < SUBCOMMAND_COUNT; i++) {
-        if (strcmp(argv[1], subcommands[i]->command->name + strlen("csd ")) == 0) {
+        if (strcmp(argv[1], subcommand_name(subcommands[i])) == 0) {
             return subcommands[i]->run(argc - 1, argv + 1);
         }
     }
@@ -85,12 +94,18 @@ static enum stn_status run(int argc, char **argv)
 
 #else
 
+static const struct command *subcommand_at(int index)
+{
+    (void)index;
+    return NULL;
+}
+
 static enum stn_status run(int argc, char **argv)
 {
-    struct base_option_result parsed;
-    char nothing;
+    struct command_line line;
+    struct stn_settings settings;
     bool done;
-    enum stn_status status = verb_parse(&command, argc, argv, &nothing, &parsed, &done);
+    enum stn_status status = verb_parse(&command, argc, argv, &settings, &line, &done);
     if (status != STN_OK || done) {
         return status;
     }
@@ -101,4 +116,4 @@ static enum stn_status run(int argc, char **argv)
 
 #endif
 
-const struct verb verb_csd = {&command, run, false};
+const struct verb verb_csd = {&command, run, false, subcommand_at};

@@ -6,56 +6,45 @@
 #include "launch/launch.h"
 #include "verb.h"
 
-struct emulate_options {
-    bool raw;
+static const struct command command = {
+    .verb = STN_VERB_EMULATE,
+    .summary = "Runs a command on emulated nodes: copies with a share of the CPUs.",
+    .operands = "SPEC [--] COMMAND…",
+    .about = "SPEC is NAME[*COUNT]=CPUS[,…]: host=1,csd*3=0.25 are the nodes host, csd.0,\n"
+             "csd.1 and csd.2, of which the first may use one CPU and each of the others a\n"
+             "quarter. The shares are kept by control groups, which need root or a delegated\n"
+             "group. Options of COMMAND need the --.\n"
+             "\n"
+             "Each copy finds in its environment RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and\n"
+             "MASTER_PORT (as PyTorch expects them), OMP_NUM_THREADS (its share, rounded up)\n"
+             "and STANNIS_NODE (its name). When one fails, the others are ended; the exit code\n"
+             "is the first that was not 0. A signal is passed on to all, a second one kills\n"
+             "them.",
+    .examples = "  stannis emulate host=1,csd*3=0.25 -- python3 train_ddp.py --batch 32\n"
+                "  stannis emulate fast=1,slow=0.5 -- sh -c 'echo $STANNIS_NODE: $RANK'",
 };
-
-static const struct base_option options[] = {
-    {"raw", BASE_OPTION_FLAG, offsetof(struct emulate_options, raw), NULL,
-     "output as it is; by default each line begins with the name of its node", 0, 0, NULL},
-    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, 0, 0, NULL},
-};
-
-static const struct base_command command = {
-    "emulate", "Runs any command on emulated nodes: copies with a share of the CPUs each.",
-    "SPEC [--] COMMAND…",
-    "SPEC is NAME[*COUNT]=CPUS[,…]: host=1,csd*3=0.25 are the nodes host, csd.0, csd.1 and csd.2, "
-    "of\n"
-    "which the first may use one CPU and each of the others a quarter. The shares are kept by\n"
-    "control groups, which need root or a delegated group. Options of COMMAND need the --.\n"
-    "\n"
-    "Each copy finds in its environment RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT\n"
-    "(as PyTorch expects them), OMP_NUM_THREADS (its share, rounded up) and STANNIS_NODE (its "
-    "name).\n"
-    "When one fails, the others are ended; the exit code is the first that was not 0. A signal is\n"
-    "passed on to all, a second one kills them.\n"
-    "\n"
-    "Examples\n"
-    "  stannis emulate host=1,csd*3=0.25 -- python3 train_ddp.py --batch 32\n"
-    "  stannis emulate fast=1,slow=0.5 -- sh -c 'echo $STANNIS_NODE: $RANK of $WORLD_SIZE'",
-    options};
 
 static enum stn_status run(int argc, char **argv)
 {
-    struct emulate_options o = {0};
-    struct base_option_result parsed;
+    struct stn_settings settings;
+    struct command_line line;
     bool done;
-    enum stn_status status = verb_parse(&command, argc, argv, &o, &parsed, &done);
+    enum stn_status status = verb_parse(&command, argc, argv, &settings, &line, &done);
     if (status != STN_OK || done) {
         return status;
     }
-    if (parsed.operand_count < 2) {
+    if (line.operand_count < 2) {
         return stn_fail(STN_ERR_INVALID,
                         "emulate: a spec and a command are needed; for example: stannis emulate "
                         "host=1,csd*3=0.25 -- python3 train.py");
     }
     struct cluster cluster;
-    status = cluster_parse_emulate(parsed.operands[0], &cluster);
+    status = cluster_parse_emulate(line.operands[0], &cluster);
     if (status != STN_OK) {
         return status;
     }
     struct launch_local_config config = {
-        .cluster = &cluster, .argv = parsed.operands + 1, .raw = o.raw};
+        .cluster = &cluster, .argv = line.operands + 1, .raw = settings.values.raw};
     int code = 0;
     status = launch_local_run(&config, &code);
     cluster_fini(&cluster);
@@ -65,4 +54,4 @@ static enum stn_status run(int argc, char **argv)
     return status;
 }
 
-const struct verb verb_emulate = {&command, run, false};
+const struct verb verb_emulate = {&command, run, false, NULL};

@@ -7,36 +7,14 @@
 #include "stannis/stannis.h"
 #include "verb.h"
 
-struct models_options {
-    struct stn_model_shape shape;
-    int micro_batch;
-    bool json;
+static const struct command command = {
+    .verb = STN_VERB_MODELS,
+    .summary = "Lists the networks, their parameters, multiplications and memory.",
+    .about = "MACs: multiply-accumulates of one image's forward pass. Memory: activations and\n"
+             "gradients of one training micro-batch, as planned.",
+    .examples = "  stannis models\n"
+                "  stannis models --image-size 28 --channels 1 --classes 10 --json",
 };
-
-#define ROW(...) VERB_ROW(struct models_options, __VA_ARGS__)
-
-static const struct base_option options[] = {
-    ROW("image-size", INT, shape.image_size, "N",
-        "edge of the images in pixels; by default each network's own", STN_IMAGE_SIZE_MIN,
-        STN_IMAGE_SIZE_MAX, NULL),
-    ROW("channels", INT, shape.channels, "N", "1 (grey) or 3", 1, 3, NULL),
-    ROW("classes", INT, shape.classes, "N", "classes to tell apart", 2, 100000, NULL),
-    ROW("micro-batch", INT, micro_batch, "N",
-        "images computed at once; by default each network's own", 1, 4096, NULL),
-    ROW("json", FLAG, json, NULL, "print one JSON array", NO_LIMITS),
-    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, NO_LIMITS},
-};
-
-static const struct base_command command = {
-    "models", "Lists the networks, their parameters, multiplications and memory.", NULL,
-    "MACs: multiply-accumulates of one image's forward pass. Memory: activations and gradients of "
-    "one\n"
-    "training micro-batch, as planned.\n"
-    "\n"
-    "Examples\n"
-    "  stannis models\n"
-    "  stannis models --image-size 28 --channels 1 --classes 10 --json",
-    options};
 
 struct row {
     const struct stn_model_info *model;
@@ -44,26 +22,27 @@ struct row {
     int image_size;
 };
 
-static enum stn_status measure(const struct models_options *o, const struct stn_model_info *model,
+static enum stn_status measure(const struct settings *s, const struct stn_model_info *model,
                                struct row *row)
 {
-    struct stn_model_shape shape = o->shape;
+    struct stn_model_shape shape = {
+        .image_size = s->image_size, .channels = s->channels, .classes = s->classes};
     if (shape.image_size == 0) {
         shape.image_size = model->default_image_size;
     }
     *row = (struct row){.model = model, .image_size = shape.image_size};
     return stn_model_measure(
-        model, shape, o->micro_batch ? o->micro_batch : model->default_micro_batch, &row->cost);
+        model, shape, s->micro_batch ? s->micro_batch : model->default_micro_batch, &row->cost);
 }
 
-static json_t *describe(const struct models_options *o, const struct row *row)
+static json_t *describe(const struct settings *s, const struct row *row)
 {
     return json_pack("{s:s, s:I, s:I, s:I, s:i, s:i, s:i, s:i, s:b, s:s, s:s?}", "name",
                      row->model->name, "parameters", (json_int_t)row->cost.parameters, "macs",
                      (json_int_t)row->cost.macs, "activation_bytes",
                      (json_int_t)row->cost.activation_bytes, "micro_batch", row->cost.micro_batch,
                      "image_size", row->image_size, "default_image_size",
-                     row->model->default_image_size, "classes", o->shape.classes, "batchnorm",
+                     row->model->default_image_size, "classes", s->classes, "batchnorm",
                      row->model->has_batchnorm, "source", row->model->source, "small_input",
                      row->model->small_input_note);
 }
@@ -88,14 +67,14 @@ static void print_row(const struct row *row, int width)
            row->image_size, row->model->source);
 }
 
-static enum stn_status print_table(const struct models_options *o)
+static enum stn_status print_table(const struct settings *s)
 {
     int width = name_columns();
     printf("%-*s %11s %7s %9s %11s %6s  %s\n", width, "network", "parameters", "MACs", "memory",
            "micro-batch", "pixels", "defined by");
     for (int i = 0; i < stn_model_count(); i++) {
         struct row row;
-        enum stn_status status = measure(o, stn_model_at(i), &row);
+        enum stn_status status = measure(s, stn_model_at(i), &row);
         if (status != STN_OK) {
             return status;
         }
@@ -108,39 +87,40 @@ static enum stn_status print_table(const struct models_options *o)
             printf("%-*s  %s\n", width, model->name, model->small_input_note);
         }
     }
-    printf("\n%d classes, %d channels; images from %d to %d pixels.\n", o->shape.classes,
-           o->shape.channels, STN_IMAGE_SIZE_MIN, STN_IMAGE_SIZE_MAX);
+    printf("\n%d classes, %d channels; images from %d to %d pixels.\n", s->classes, s->channels,
+           STN_IMAGE_SIZE_MIN, STN_IMAGE_SIZE_MAX);
     return STN_OK;
 }
 
-static enum stn_status print_json(const struct models_options *o)
+static enum stn_status print_json(const struct settings *s)
 {
     json_t *list = json_array();
     for (int i = 0; i < stn_model_count(); i++) {
         struct row row;
-        enum stn_status status = measure(o, stn_model_at(i), &row);
+        enum stn_status status = measure(s, stn_model_at(i), &row);
         if (status != STN_OK) {
             json_decref(list);
             return status;
         }
-        json_array_append_new(list, describe(o, &row));
+        json_array_append_new(list, describe(s, &row));
     }
     return verb_print_json(list);
 }
 
 static enum stn_status run(int argc, char **argv)
 {
-    struct models_options o = {.shape = {.channels = 3, .classes = 1000}};
-    struct base_option_result parsed;
+    struct stn_settings settings;
+    struct command_line line;
     bool done;
-    enum stn_status status = verb_parse(&command, argc, argv, &o, &parsed, &done);
+    enum stn_status status = verb_parse(&command, argc, argv, &settings, &line, &done);
     if (status != STN_OK || done) {
         return status;
     }
-    if (o.shape.channels == 2) {
+    const struct settings *s = &settings.values;
+    if (s->channels == 2) {
         return stn_fail(STN_ERR_INVALID, "--channels 2: must be 1 or 3");
     }
-    return o.json ? print_json(&o) : print_table(&o);
+    return s->json ? print_json(s) : print_table(s);
 }
 
-const struct verb verb_models = {&command, run, false};
+const struct verb verb_models = {&command, run, false, NULL};

@@ -9,33 +9,15 @@
 
 enum { TOP_MAX = 20, IMAGE_COLUMNS_MAX = 48 };
 
-struct predict_options {
-    const char *checkpoint, *backend;
-    int threads, top;
-    bool json;
+static const struct command command = {
+    .verb = STN_VERB_PREDICT,
+    .summary = "Classifies image files (JPEG, PNG).",
+    .operands = "IMAGE…",
+    .about = "An image that cannot be read gets a line on stderr; the others are still\n"
+             "classified.",
+    .examples = "  stannis predict --checkpoint run/best.safetensors photo1.jpg photo2.png\n"
+                "  stannis predict --checkpoint run/best.safetensors --top 5 --json *.jpg",
 };
-
-#define ROW(...) VERB_ROW(struct predict_options, __VA_ARGS__)
-
-static const struct base_option options[] = {
-    ROW("checkpoint", TEXT, checkpoint, "FILE", "a checkpoint of stannis train", NO_LIMITS),
-    ROW("top", INT, top, "K", "how many classes to show for an image", 1, TOP_MAX, NULL),
-    ROW("threads", INT, threads, "N",
-        "threads that compute; by default from CPU affinity and cgroup quota", 1, 1024, NULL),
-    ROW("backend", TEXT, backend, "NAME", "onednn or reference; by default the best one built in",
-        NO_LIMITS),
-    ROW("json", FLAG, json, NULL, "print a JSON object a line for each image", NO_LIMITS),
-    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, NO_LIMITS},
-};
-
-static const struct base_command command = {
-    "predict", "Classifies image files (JPEG, PNG).", "IMAGE…",
-    "An image that cannot be read gets a line on stderr; the others are still classified.\n"
-    "\n"
-    "Examples\n"
-    "  stannis predict --checkpoint run/best.safetensors photo1.jpg photo2.png\n"
-    "  stannis predict --checkpoint run/best.safetensors --top 5 --json *.jpg",
-    options};
 
 static enum stn_status print_json_row(const char *image, const struct stn_prediction *predictions,
                                       int count)
@@ -78,7 +60,7 @@ static int column_width(char **images, int count)
 
 // Goes on after an image that cannot be read, and returns the first failure at the end.
 static enum stn_status classify_all(struct stn_predictor *predictor,
-                                    const struct predict_options *o, char **images, int count)
+                                    const struct settings *settings, char **images, int count)
 {
     enum stn_status first_failure = STN_OK;
     int width = column_width(images, count);
@@ -86,12 +68,12 @@ static enum stn_status classify_all(struct stn_predictor *predictor,
         struct stn_prediction predictions[TOP_MAX];
         int found = 0;
         enum stn_status status =
-            stn_predictor_classify(predictor, images[i], o->top, predictions, &found);
-        if (status == STN_OK && o->json) {
+            stn_predictor_classify(predictor, images[i], settings->top, predictions, &found);
+        if (status == STN_OK && settings->json) {
             status = print_json_row(images[i], predictions, found);
         } else if (status == STN_OK) {
             print_row(images[i], width, predictions, found);
-        } else if (o->json) {
+        } else if (settings->json) {
             enum stn_status printed =
                 verb_print_json(json_pack("{s:o, s:s}", "image", report_json_text(images[i]),
                                           "error", stn_status_text(status)));
@@ -105,32 +87,33 @@ static enum stn_status classify_all(struct stn_predictor *predictor,
 
 static enum stn_status run(int argc, char **argv)
 {
-    struct predict_options o = {.top = 3};
-    struct base_option_result result;
+    struct stn_settings settings;
+    struct command_line line;
     bool done;
-    enum stn_status status = verb_parse(&command, argc, argv, &o, &result, &done);
+    enum stn_status status = verb_parse(&command, argc, argv, &settings, &line, &done);
     if (status != STN_OK || done) {
         return status;
     }
-    status = verb_require(&command, "checkpoint", o.checkpoint, "run/best.safetensors");
+    status =
+        verb_require(&command, "checkpoint", settings.values.checkpoint, "run/best.safetensors");
     if (status != STN_OK) {
         return status;
     }
-    if (result.operand_count == 0) {
+    if (line.operand_count == 0) {
         return stn_fail(STN_ERR_INVALID, "predict: no image given; see stannis predict --help");
     }
     struct stn_session *session;
     struct stn_predictor *predictor = NULL;
     status = verb_open_session(true, &session);
     if (status == STN_OK) {
-        status = stn_predictor_open(session, o.checkpoint, o.backend, o.threads, &predictor);
+        status = stn_predictor_open(session, &settings, &predictor);
     }
     if (status == STN_OK) {
-        status = classify_all(predictor, &o, result.operands, result.operand_count);
+        status = classify_all(predictor, &settings.values, line.operands, line.operand_count);
     }
     stn_predictor_close(predictor);
     stn_session_close(session);
     return status;
 }
 
-const struct verb verb_predict = {&command, run, true};
+const struct verb verb_predict = {&command, run, true, NULL};

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // stannis sim: what a cluster would do, on virtual nodes in virtual time.
-#include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,156 +9,80 @@
 #include "base/number.h"
 #include "cluster/cluster.h"
 #include "paper_view.h"
-#include "report/names.h"
 #include "sim_view.h"
 #include "stannis/stannis.h"
 #include "verb.h"
 
-struct sim_options {
-    const char *cluster, *emulate, *device, *devices;
-    const char *net;
-    struct stn_model_shape shape;
-    const char *interfere, *trace, *phases;
-    int64_t phase_begins[SIM_PHASES_MAX];
-    const char *report, *plot, *paper;
-    bool json, timing;
-    int batch, policy, failure, wire;
-    double noise;
+// What is simulated: what the user says, and what follows from it and the network.
+struct simulation {
+    struct stn_settings settings;
     struct sim_config config;
+    int64_t phase_begins[SIM_PHASES_MAX];
 };
 
-static const char *const failures[] = {"stop", "resume", NULL};
-
-#define ROW(...) VERB_ROW(struct sim_options, __VA_ARGS__)
-
-static const struct base_option options[] = {
-    HEADING("The virtual cluster"),
-    ROW("cluster", TEXT, cluster, "FILE",
-        "nodes in YAML, as for train; and their devices or speeds, links, loads", 0, 0, NULL),
-    ROW("emulate", TEXT, emulate, "SPEC", "or shares of one device, as host=1,csd*3=0.25", 0, 0,
-        NULL),
-    ROW("device", TEXT, device, "NAME",
-        "which device, with --emulate; with --cluster, of nodes that say none", NO_LIMITS),
-    ROW("devices", TEXT, devices, "FILE", "device profiles besides those built in", NO_LIMITS),
-    ROW("noise", REAL, noise, "PART", "relative noise of step times, of nodes that do not say", 0,
-        1, NULL),
-    ROW("paper", TEXT, paper, "NAME",
-        "or a paper's experiments, beside what it reports: stannis or hypertune", NO_LIMITS),
-    HEADING("What disturbs it"),
-    ROW("interfere", TEXT, interfere, "SPEC",
-        "NODE@FROM-TO:LOAD[,…]: steps, and 75% of its processor, 4x as slow, or busy*3", 0, 0,
-        NULL),
-    ROW("trace", TEXT, trace, "FILE",
-        "slowdowns as recorded: CSV of step,node,slowdown, or the events of a real run", 0, 0,
-        NULL),
-    ROW("on-failure", CHOICE, failure, NULL,
-        "when a node fails: the run stops, or resumes from its checkpoint without it", 0, 0,
-        failures),
-    ROW("checkpoint-steps", INT64, config.checkpoint_steps, "N",
-        "steps between checkpoints, besides those after epochs (0: none)", 0, INFINITY, NULL),
-    ROW("timeout", REAL, config.timeout_s, "SECONDS", "until a lost node is noticed", 0, 1e6, NULL),
-    ROW("restart", REAL, config.restart_s, "SECONDS", "from there until the others compute again",
-        0, 1e6, NULL),
-    HEADING("The training"),
-    ROW("net", TEXT, net, "NAME", "the network; \"stannis models\" lists them", NO_LIMITS),
-    ROW("image-size", INT, shape.image_size, "N",
-        "edge of the images in pixels; by default the network's", STN_IMAGE_SIZE_MIN,
-        STN_IMAGE_SIZE_MAX, NULL),
-    ROW("classes", INT, shape.classes, "N", "classes to tell apart", 2, 100000, NULL),
-    ROW("policy", CHOICE, policy, NULL, "who computes how much", 0, 0, report_policy_names),
-    ROW("batch", INT, batch, "N", "images a step; by default the policy's choice", 1, INT_MAX,
-        NULL),
-    ROW("micro-batch", INT, config.micro_batch, "N",
-        "images computed at once; by default the network's", 1, 4096, NULL),
-    ROW("samples", INT64, config.public_samples, "N", "public samples of an epoch", 0, 1e12, NULL),
-    ROW("epochs", INT, config.epochs, "N", "epochs", 1, 1000000, NULL),
-    ROW("steps", INT64, config.steps, "N", "end after so many steps (0: no limit)", 0, INFINITY,
-        NULL),
-    ROW("wire", CHOICE, wire, NULL, "how gradients travel", 0, 0, report_wire_names),
-    ROW("overlap", REAL, config.overlap, "PART",
-        "of the last micro-batch's time during which gradients leave", 0, 1, NULL),
-    ROW("overhead", REAL, config.step_fixed_s, "SECONDS",
-        "of every step on all nodes: optimizer, statistics, barrier", 0, 1e6, NULL),
-    ROW("seed", SEED, config.seed, "N", "of the noise; the same seed gives the same run", 0, 0,
-        NULL),
-    HEADING("Output"),
-    ROW("report", TEXT, report, "FILE", "everything as JSON", NO_LIMITS),
-    ROW("plot", TEXT, plot, "FILE", "speed over the steps as SVG, with times under load shaded", 0,
-        0, NULL),
-    ROW("phases", TEXT, phases, "STEPS",
-        "speeds from each of these steps on, as 21,41; by default where loads come and go", 0, 0,
-        NULL),
-    ROW("timing", FLAG, timing, NULL,
-        "how long simulating and deciding took, which differs from run to run", NO_LIMITS),
-    ROW("json", FLAG, json, NULL, "print one JSON object instead of a table", NO_LIMITS),
-    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, NO_LIMITS},
+static const struct command command = {
+    .verb = STN_VERB_SIM,
+    .summary = "Simulates a training on virtual nodes, in virtual time.",
+    .about = "The planning and re-planning code is the real one; nodes are step times\n"
+             "fixed + each·images with noise and loads, gradients a ring over the slowest\n"
+             "link. docs/decisions/0017 says what is left out.\n"
+             "\n"
+             "A cluster file:\n"
+             "  nodes:\n"
+             "    - name: host\n"
+             "      device: xeon-4108                      # a profile, or its speed:\n"
+             "    - name: box\n"
+             "      speed: {fixed_s: 0.05, each_s: 0.02}   # seconds of a step, and an image\n"
+             "    - name: csd\n"
+             "      device: newport\n"
+             "      count: 36\n"
+             "Further keys: share, max_batch, memory, private, private_samples, noise,\n"
+             "noise_memory, spikes, spike_factor, link, per_host, fails_at, loads (from, to,\n"
+             "slowdown, shape, period, on). It may be the file of a training: host and\n"
+             "threads are passed over, cpus is a share of the device.",
+    .examples = "  stannis sim --cluster rack.yaml --net mobilenet_v2 --plot sim.svg\n"
+                "  stannis sim --emulate host=1,csd*3=0.25 --device xeon-4108 \\\n"
+                "      --net mobilenet_v2 --interfere host@20-40:75% --policy static\n"
+                "  stannis sim --paper hypertune",
 };
-
-static const struct base_command command = {
-    "sim", "Simulates a training on virtual nodes, in virtual time.", NULL,
-    "The planning and re-planning code is the real one; nodes are step times fixed + each·images\n"
-    "with noise and loads, gradients a ring over the slowest link. docs/decisions/0017 says what\n"
-    "is left out.\n"
-    "\n"
-    "A cluster file:\n"
-    "  nodes:\n"
-    "    - name: host\n"
-    "      device: xeon-4108                      # a profile, or its speed:\n"
-    "    - name: box\n"
-    "      speed: {fixed_s: 0.05, each_s: 0.02}   # seconds of a step, and of an image\n"
-    "    - name: csd\n"
-    "      device: newport\n"
-    "      count: 36\n"
-    "Further keys: share, max_batch, memory, private, private_samples, noise, noise_memory, "
-    "spikes,\n"
-    "spike_factor, link, per_host, fails_at, loads (from, to, slowdown, shape, period, on). It may "
-    "be\n"
-    "the file of a training: host and threads are passed over, cpus is a share of the device.\n"
-    "\n"
-    "Examples\n"
-    "  stannis sim --cluster rack.yaml --net mobilenet_v2 --report sim.json --plot sim.svg\n"
-    "  stannis sim --emulate host=1,csd*3=0.25 --device xeon-4108 --net mobilenet_v2 \\\n"
-    "      --interfere host@20-40:75% --policy static\n"
-    "  stannis sim --paper hypertune",
-    options};
 
 // ---- the scene ---------------------------------------------------------------------------------
 
-static enum stn_status add_shares(const struct sim_options *o,
-                                  const struct sim_scene_config *config, struct sim_scene *scene)
+static enum stn_status add_shares(const struct settings *s, const struct sim_scene_config *config,
+                                  struct sim_scene *scene)
 {
     struct cluster cluster;
-    enum stn_status status = cluster_parse_emulate(o->emulate, &cluster);
+    enum stn_status status = cluster_parse_emulate(s->emulate, &cluster);
     if (status != STN_OK) {
         return status;
     }
     for (int i = 0; i < cluster.count && status == STN_OK; i++) {
         const struct cluster_node *node = &cluster.nodes[i];
-        status = sim_scene_add(scene, config, node->name, o->device, node->cpus, "--device");
+        status = sim_scene_add(scene, config, node->name, s->device, node->cpus, "--device");
     }
     cluster_fini(&cluster);
     return status;
 }
 
-static enum stn_status make_scene(const struct sim_options *o,
-                                  const struct sim_scene_config *config, struct sim_scene *scene)
+static enum stn_status make_scene(const struct settings *s, const struct sim_scene_config *config,
+                                  struct sim_scene *scene)
 {
     enum stn_status status =
-        o->cluster ? sim_scene_load(o->cluster, config, scene) : add_shares(o, config, scene);
-    if (status == STN_OK && o->interfere) {
-        status = sim_scene_interfere(scene, o->interfere);
+        s->cluster ? sim_scene_load(s->cluster, config, scene) : add_shares(s, config, scene);
+    if (status == STN_OK && s->interfere) {
+        status = sim_scene_interfere(scene, s->interfere);
     }
-    if (status == STN_OK && o->trace) {
-        status = sim_scene_trace(scene, o->trace);
+    if (status == STN_OK && s->trace) {
+        status = sim_scene_trace(scene, s->trace);
     }
     return status;
 }
 
-static enum stn_status load_devices(const struct sim_options *o, struct sim_devices *devices)
+static enum stn_status load_devices(const struct settings *s, struct sim_devices *devices)
 {
     enum stn_status status = sim_devices_add_builtin(devices);
-    if (status == STN_OK && o->devices) {
-        status = sim_devices_add_file(devices, o->devices);
+    if (status == STN_OK && s->devices) {
+        status = sim_devices_add_file(devices, s->devices);
     }
     return status;
 }
@@ -200,25 +122,26 @@ static enum stn_status write_report(const struct sim_view *view, const char *pat
     return status;
 }
 
-static enum stn_status show(const struct sim_options *o, const struct sim_view *view)
+static enum stn_status show(const struct settings *s, const struct sim_view *view)
 {
     enum stn_status status = STN_OK;
-    if (o->json) {
+    if (s->json) {
         status = verb_print_json(sim_view_json(view));
     } else {
         sim_view_print(view);
     }
-    if (status == STN_OK && o->report) {
-        status = write_report(view, o->report);
+    if (status == STN_OK && s->report) {
+        status = write_report(view, s->report);
     }
-    if (status == STN_OK && o->plot) {
-        status = sim_view_plot(view, o->plot);
+    if (status == STN_OK && s->plot) {
+        status = sim_view_plot(view, s->plot);
     }
     return status;
 }
 
-static enum stn_status simulate(const struct sim_options *o, const struct sim_scene *scene)
+static enum stn_status simulate(const struct simulation *o, const struct sim_scene *scene)
 {
+    const struct settings *settings = &o->settings.values;
     struct sim_history *history = calloc(1, sizeof(*history));
     if (history == NULL) {
         return stn_fail(STN_ERR_NO_MEMORY, "no memory to simulate");
@@ -233,13 +156,13 @@ static enum stn_status simulate(const struct sim_options *o, const struct sim_sc
     double run_s = cpu_s() - begin_s;
     sim_view_progress_end(&watch.progress);
     if (status == STN_OK) {
-        const struct sim_view view = {.net = o->net,
+        const struct sim_view view = {.net = settings->net,
                                       .scene = scene,
                                       .config = &o->config,
                                       .result = &result,
                                       .history = history,
-                                      .cpu_s = o->timing ? run_s : 0.0};
-        status = show(o, &view);
+                                      .cpu_s = settings->timing ? run_s : 0.0};
+        status = show(settings, &view);
         sim_result_fini(&result);
     }
     free(history);
@@ -248,30 +171,31 @@ static enum stn_status simulate(const struct sim_options *o, const struct sim_sc
 
 // ---- the verb ----------------------------------------------------------------------------------
 
-static enum stn_status check(const struct sim_options *o)
+static enum stn_status check(const struct settings *s)
 {
-    if ((o->cluster != NULL) + (o->emulate != NULL) + (o->paper != NULL) != 1) {
+    if ((s->cluster != NULL) + (s->emulate != NULL) + (s->paper != NULL) != 1) {
         return stn_fail(
             STN_ERR_INVALID,
             "sim: --cluster FILE, --emulate SPEC or --paper NAME is needed, one of them; for "
             "example: --emulate host=1,csd*3=0.25 --device xeon-4108");
     }
-    if (o->emulate && !o->device) {
+    if (s->emulate && !s->device) {
         return stn_fail(STN_ERR_INVALID, "sim: --emulate and --device go together: shares of what");
     }
-    if (o->device && o->paper) {
+    if (s->device && s->paper) {
         return stn_fail(STN_ERR_INVALID, "sim: --device goes with --emulate or --cluster");
     }
-    if (o->paper) {
+    if (s->paper) {
         return STN_OK;
     }
-    enum stn_status status = verb_require(&command, "net", o->net, "mobilenet_v2");
-    return status == STN_OK ? verb_check_net(o->net) : status;
+    enum stn_status status = verb_require(&command, "net", s->net, "mobilenet_v2");
+    return status == STN_OK ? verb_check_net(s->net) : status;
 }
 
-static enum stn_status read_phases(struct sim_options *o)
+static enum stn_status read_phases(struct simulation *o)
 {
-    char *copy = strdup(o->phases), *rest = copy;
+    const char *phases = o->settings.values.phases;
+    char *copy = strdup(phases), *rest = copy;
     if (copy == NULL) {
         return stn_fail(STN_ERR_NO_MEMORY, "--phases: no memory");
     }
@@ -290,83 +214,103 @@ static enum stn_status read_phases(struct sim_options *o)
     return good ? STN_OK
                 : stn_fail(STN_ERR_INVALID,
                            "--phases %.80s: expected rising steps above 1, at most %d, as 21,41",
-                           o->phases, SIM_PHASES_MAX - 1);
+                           phases, SIM_PHASES_MAX - 1);
+}
+
+static struct sim_config config_of(const struct settings *s)
+{
+    struct sim_config config = sim_defaults();
+    config.policy = hypertune_policy_of(s->policy);
+    config.micro_batch = s->micro_batch;
+    config.public_samples = s->samples;
+    config.epochs = s->epochs;
+    config.steps = s->steps;
+    config.overlap = s->sim_overlap;
+    config.step_fixed_s = s->overhead;
+    config.failure = (enum sim_failure)s->on_failure;
+    config.timeout_s = s->timeout;
+    config.restart_s = s->restart;
+    config.checkpoint_steps = s->checkpoint_steps;
+    config.seed = s->seed;
+    config.clock_s = s->timing ? cpu_s : NULL;
+    return config;
 }
 
 // What follows from the network.
-static enum stn_status complete(struct sim_options *o, size_t *needed_bytes)
+static enum stn_status complete(struct simulation *o, size_t *needed_bytes)
 {
-    const struct stn_model_info *model = stn_model_find(o->net);
+    const struct settings *s = &o->settings.values;
+    const struct stn_model_info *model = stn_model_find(s->net);
     struct stn_model_cost cost;
     struct sim_config *config = &o->config;
     if (config->micro_batch == 0) {
         config->micro_batch = model->default_micro_batch;
     }
-    if (o->batch % config->micro_batch != 0) {
+    if (s->batch % config->micro_batch != 0) {
         return stn_fail(STN_ERR_INVALID, "--batch %d: must be whole micro-batches of %d images",
-                        o->batch, config->micro_batch);
+                        s->batch, config->micro_batch);
     }
-    if (o->shape.image_size == 0) {
-        o->shape.image_size = model->default_image_size;
-    }
-    enum stn_status status = stn_model_measure(model, o->shape, config->micro_batch, &cost);
+    const struct stn_model_shape shape = {.image_size = s->image_size ? s->image_size
+                                                                      : model->default_image_size,
+                                          .channels = 3,
+                                          .classes = s->classes};
+    enum stn_status status = stn_model_measure(model, shape, config->micro_batch, &cost);
     if (status == STN_OK) {
-        config->policy = hypertune_policy_of((enum stn_policy)o->policy);
-        config->failure = (enum sim_failure)o->failure;
-        config->clock_s = o->timing ? cpu_s : NULL;
-        config->micro_batches = o->batch / config->micro_batch;
-        config->gradient_bytes = (double)cost.parameters * (o->wire == STN_WIRE_FP32 ? 4 : 2);
+        config->micro_batches = s->batch / config->micro_batch;
+        config->gradient_bytes = (double)cost.parameters * (s->wire == SETTINGS_FP32 ? 4 : 2);
         // Weights, gradients and momentum.
         *needed_bytes = cost.activation_bytes + (size_t)cost.parameters * 3 * sizeof(float);
     }
     return status;
 }
 
-static enum stn_status run(int argc, char **argv)
+static enum stn_status run_on_scene(const struct simulation *o, size_t needed_bytes)
 {
-    struct sim_options o = {.config = sim_defaults(), .shape = {.channels = 3, .classes = 1000}};
-    o.config.micro_batch = 0;
-    o.config.public_samples = 60000;
-    o.config.overlap = 0.5;
-    struct base_option_result parsed;
-    bool done;
-    size_t needed_bytes = 0;
-    enum stn_status status = verb_parse(&command, argc, argv, &o, &parsed, &done);
-    if (status != STN_OK || done) {
-        return status;
-    }
-    status = check(&o);
-    if (status == STN_OK && o.paper) {
-        return paper_run(&(struct paper_options){
-            .paper = o.paper, .report = o.report, .plot = o.plot, .json = o.json});
-    }
-    if (status == STN_OK && o.phases) {
-        status = read_phases(&o);
-    }
-    if (status == STN_OK) {
-        status = complete(&o, &needed_bytes);
-    }
-    if (status != STN_OK) {
-        return status;
-    }
+    const struct settings *s = &o->settings.values;
     struct sim_devices devices = {0};
     struct sim_scene scene = {0};
     const struct sim_scene_config config = {.devices = &devices,
-                                            .net = o.net,
-                                            .micro_batch = o.config.micro_batch,
+                                            .net = s->net,
+                                            .micro_batch = o->config.micro_batch,
                                             .needed_bytes = needed_bytes,
-                                            .noise = o.noise,
-                                            .device = o.device};
-    status = load_devices(&o, &devices);
+                                            .noise = s->sim_noise,
+                                            .device = s->device};
+    enum stn_status status = load_devices(s, &devices);
     if (status == STN_OK) {
-        status = make_scene(&o, &config, &scene);
+        status = make_scene(s, &config, &scene);
     }
     if (status == STN_OK) {
-        status = simulate(&o, &scene);
+        status = simulate(o, &scene);
     }
     sim_scene_fini(&scene);
     sim_devices_fini(&devices);
     return status;
 }
 
-const struct verb verb_sim = {&command, run, false};
+static enum stn_status run(int argc, char **argv)
+{
+    struct simulation o;
+    struct command_line line;
+    bool done;
+    size_t needed_bytes = 0;
+    const struct settings *s = &o.settings.values;
+    enum stn_status status = verb_parse(&command, argc, argv, &o.settings, &line, &done);
+    if (status != STN_OK || done) {
+        return status;
+    }
+    o.config = config_of(s);
+    status = check(s);
+    if (status == STN_OK && s->paper) {
+        return paper_run(&(struct paper_options){
+            .paper = s->paper, .report = s->report, .plot = s->plot, .json = s->json});
+    }
+    if (status == STN_OK && s->phases) {
+        status = read_phases(&o);
+    }
+    if (status == STN_OK) {
+        status = complete(&o, &needed_bytes);
+    }
+    return status == STN_OK ? run_on_scene(&o, needed_bytes) : status;
+}
+
+const struct verb verb_sim = {&command, run, false, NULL};

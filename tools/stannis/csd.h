@@ -8,7 +8,7 @@
 #include "verb.h"
 
 struct csd_subcommand {
-    const struct base_command *command;            // named "csd create"
+    const struct command *command;
     enum stn_status (*run)(int argc, char **argv); // argv[0] is the subcommand
     bool internal;                                 // for processes that we start; not in the help
 };
@@ -17,9 +17,9 @@ extern const struct csd_subcommand csd_create, csd_start, csd_ls, csd_stop, csd_
     csd_run_one, csd_format, csd_stat, csd_bench, csd_nbd;
 
 // The one operand of a subcommand: "csd ls: no rack given; for example: csd ls rack".
-STN_MUST_CHECK enum stn_status csd_operand(const struct base_command *command,
-                                           const struct base_option_result *parsed,
-                                           const char *what, const char *example, const char **out);
+STN_MUST_CHECK enum stn_status csd_operand(const struct command *command,
+                                           const struct command_line *line, const char *what,
+                                           const char *example, const char **out);
 // DEVICE:NAMESPACE into its two halves; `device` has room for CSD_PATH_BYTES.
 STN_MUST_CHECK enum stn_status csd_split_target(const char *target, char *device,
                                                 const char **name);

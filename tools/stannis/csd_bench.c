@@ -8,35 +8,15 @@
 
 enum { CLIENT_MEMORY = 1 << 20 };
 
-struct bench_options {
-    double seconds;
-    size_t size;
-    uint64_t seed;
-    bool json;
+static const struct command command = {
+    .verb = STN_VERB_CSD_BENCH,
+    .summary = "Measures a device: accesses, GB/s, latency, write amplification.",
+    .operands = "DEVICE",
+    .about = "Makes a namespace in what is free, writes it full once, measures, and deletes\n"
+             "it: nobody's data is touched, but the flash wears.",
+    .examples = "  stannis csd bench rack/csd.0\n"
+                "  stannis csd bench rack/csd.0 --seconds 10 --size 2G --json",
 };
-
-#define ROW(...) VERB_ROW(struct bench_options, __VA_ARGS__)
-
-static const struct base_option rows[] = {
-    ROW("seconds", REAL, seconds, "S", "that each row is measured for", 0.01, 3600, NULL),
-    ROW("size", BYTES, size, "SIZE",
-        "of the namespace that is made for it; by default 1G, or what is free", 0, 0, NULL),
-    ROW("seed", SEED, seed, "N", "of the random places", 0, 0, NULL),
-    ROW("json", FLAG, json, NULL, "print one JSON object", NO_LIMITS),
-    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, NO_LIMITS},
-};
-#undef ROW
-
-static const struct base_command command = {
-    "csd bench", "Measures a device: accesses a second, GB/s, latency, write amplification.",
-    "DEVICE",
-    "Makes a namespace in what is free, writes it full once, measures, and deletes it: nobody's\n"
-    "data is touched, but the flash wears.\n"
-    "\n"
-    "Examples\n"
-    "  stannis csd bench rack/csd.0\n"
-    "  stannis csd bench rack/csd.0 --seconds 10 --size 2G --json",
-    rows};
 
 static const struct kind {
     bool writes, random;
@@ -106,7 +86,7 @@ static enum stn_status fill(struct csd_client *client, uint32_t nsid, uint64_t b
 }
 
 static enum stn_status measure(const char *device, uint32_t nsid, uint64_t blocks,
-                               const struct bench_options *o, json_t *results)
+                               const struct settings *s, json_t *results)
 {
     enum stn_status status = STN_OK;
     for (size_t i = 0; i < KINDS && status == STN_OK; i++) {
@@ -118,8 +98,8 @@ static enum stn_status measure(const char *device, uint32_t nsid, uint64_t block
                                            .random = kinds[i].random,
                                            .block_bytes = kinds[i].block_bytes,
                                            .depth = kinds[i].depth,
-                                           .seconds = o->seconds,
-                                           .seed = o->seed + i};
+                                           .seconds = s->seconds,
+                                           .seed = s->seed + i};
         status = load_run(&config, &result);
         if (status == STN_OK && results) {
             json_array_append_new(results, describe(&kinds[i], &result));
@@ -141,24 +121,24 @@ static double amplification(const struct nvme_health *from, const struct nvme_he
 }
 
 static enum stn_status bench_namespace(struct csd_client *client, const char *device, uint32_t nsid,
-                                       uint64_t bytes, const struct bench_options *o)
+                                       uint64_t bytes, const struct settings *s)
 {
     struct nvme_health before, after;
-    json_t *results = o->json ? json_array() : NULL;
+    json_t *results = s->json ? json_array() : NULL;
     enum stn_status status = csd_health(client, &before);
     if (status == STN_OK) {
         status = fill(client, nsid, bytes / NVME_BLOCK_BYTES);
     }
     if (status == STN_OK) {
-        if (!o->json) {
+        if (!s->json) {
             print_head();
         }
-        status = measure(device, nsid, bytes / NVME_BLOCK_BYTES, o, results);
+        status = measure(device, nsid, bytes / NVME_BLOCK_BYTES, s, results);
     }
     if (status == STN_OK) {
         status = csd_health(client, &after);
     }
-    if (status == STN_OK && o->json) {
+    if (status == STN_OK && s->json) {
         return verb_print_json(json_pack("{s:s, s:s, s:I, s:f, s:o}", "device", device, "profile",
                                          after.profile, "size", (json_int_t)bytes,
                                          "write_amplification", amplification(&before, &after),
@@ -171,7 +151,7 @@ static enum stn_status bench_namespace(struct csd_client *client, const char *de
     return status;
 }
 
-static enum stn_status choose_size(struct csd_client *client, const struct bench_options *o,
+static enum stn_status choose_size(struct csd_client *client, const struct settings *s,
                                    uint64_t *bytes)
 {
     enum { LEAST = 1 << 20 };
@@ -181,7 +161,7 @@ static enum stn_status choose_size(struct csd_client *client, const struct bench
         return status;
     }
     uint64_t usual = UINT64_C(1) << 30;
-    *bytes = o->size ? o->size : capacity.free < usual ? capacity.free : usual;
+    *bytes = s->device_size ? s->device_size : capacity.free < usual ? capacity.free : usual;
     if (*bytes < LEAST) {
         return stn_fail(STN_ERR_NO_SPACE, "%s: csd bench needs 1 MiB that no namespace has",
                         csd_client_name(client));
@@ -191,19 +171,19 @@ static enum stn_status choose_size(struct csd_client *client, const struct bench
 
 static enum stn_status run(int argc, char **argv)
 {
-    struct bench_options o = {.seconds = 0.5, .seed = 1};
-    struct base_option_result parsed;
+    struct stn_settings settings;
+    struct command_line line;
     struct csd_client *client;
     const char *device = NULL;
     char name[CSD_NAME_LENGTH_MAX + 1];
     uint64_t bytes;
     uint32_t nsid;
     bool done;
-    enum stn_status status = verb_parse(&command, argc, argv, &o, &parsed, &done);
+    enum stn_status status = verb_parse(&command, argc, argv, &settings, &line, &done);
     if (status != STN_OK || done) {
         return status;
     }
-    status = csd_operand(&command, &parsed, "device", "rack/csd.0", &device);
+    status = csd_operand(&command, &line, "device", "rack/csd.0", &device);
     if (status == STN_OK) {
         status = csd_client_connect(device, CLIENT_MEMORY, &client);
     }
@@ -211,12 +191,12 @@ static enum stn_status run(int argc, char **argv)
         return status;
     }
     snprintf(name, sizeof(name), "bench.%d", (int)getpid());
-    status = choose_size(client, &o, &bytes);
+    status = choose_size(client, &settings.values, &bytes);
     if (status == STN_OK) {
         status = csd_namespace_create(client, name, bytes, true, &nsid);
     }
     if (status == STN_OK) {
-        status = bench_namespace(client, device, nsid, bytes, &o);
+        status = bench_namespace(client, device, nsid, bytes, &settings.values);
         enum stn_status deleted = csd_namespace_delete(client, name);
         status = status == STN_OK ? deleted : status;
     }

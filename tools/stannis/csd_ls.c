@@ -67,22 +67,13 @@ static void print_namespaces(const struct seen *seen)
 
 // ---- ls -----------------------------------------------------------------------------------------
 
-struct ls_options {
-    bool json;
+static const struct command ls_command = {
+    .verb = STN_VERB_CSD_LS,
+    .summary = "Lists the devices of a rack and their namespaces.",
+    .operands = "RACK",
+    .about = "Of a device that is off only its place is known.",
+    .examples = "  stannis csd ls rack",
 };
-
-static const struct base_option ls_rows[] = {
-    VERB_ROW(struct ls_options, "json", FLAG, json, NULL, "print one JSON object", NO_LIMITS),
-    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, NO_LIMITS},
-};
-
-static const struct base_command ls_command = {
-    "csd ls", "Lists the devices of a rack and their namespaces.", "RACK",
-    "Of a device that is off only its place is known.\n"
-    "\n"
-    "Examples\n"
-    "  stannis csd ls rack",
-    ls_rows};
 
 static json_t *describe_device(int index, const struct seen *seen)
 {
@@ -140,30 +131,30 @@ static enum stn_status list_rack(const struct csd_rack *rack, json_t *devices)
 
 static enum stn_status run_ls(int argc, char **argv)
 {
-    struct ls_options o = {false};
-    struct base_option_result parsed;
+    struct stn_settings settings;
+    struct command_line line;
     struct csd_rack rack;
     const char *path = NULL;
     bool done;
-    enum stn_status status = verb_parse(&ls_command, argc, argv, &o, &parsed, &done);
+    enum stn_status status = verb_parse(&ls_command, argc, argv, &settings, &line, &done);
     if (status != STN_OK || done) {
         return status;
     }
-    status = csd_operand(&ls_command, &parsed, "rack", "rack", &path);
+    status = csd_operand(&ls_command, &line, "rack", "rack", &path);
     if (status == STN_OK) {
         status = csd_rack_open(path, &rack);
     }
     if (status != STN_OK) {
         return status;
     }
-    json_t *devices = o.json ? json_array() : NULL;
-    if (!o.json) {
+    json_t *devices = settings.values.json ? json_array() : NULL;
+    if (!settings.values.json) {
         struct report_text size;
         printf("%s: %d × %s, %s each\n", path, rack.count, rack.profile,
                report_bytes(&size, rack.size));
     }
     status = list_rack(&rack, devices);
-    if (status == STN_OK && o.json) {
+    if (status == STN_OK && settings.values.json) {
         return verb_print_json(json_pack("{s:s, s:s, s:s, s:I, s:o}", "rack", path, "id", rack.id,
                                          "profile", rack.profile, "size", (json_int_t)rack.size,
                                          "devices", devices));
@@ -174,65 +165,39 @@ static enum stn_status run_ls(int argc, char **argv)
 
 // ---- format -------------------------------------------------------------------------------------
 
-struct format_options {
-    const char *name, *delete, *protect, *unprotect;
-    size_t size;
-    bool public, private, list, json;
+static const struct command format_command = {
+    .verb = STN_VERB_CSD_FORMAT,
+    .summary = "Makes, lists and deletes the namespaces of a device.",
+    .operands = "DEVICE",
+    .examples = "  stannis csd format rack/csd.0 --namespace photos --size 1G --public\n"
+                "  stannis csd format rack/csd.0 --list\n"
+                "  stannis csd format rack/csd.0 --delete photos",
 };
 
-#define ROW(...) VERB_ROW(struct format_options, __VA_ARGS__)
-
-static const struct base_option format_rows[] = {
-    HEADING("One of"),
-    ROW("namespace", TEXT, name, "NAME", "make a namespace", NO_LIMITS),
-    ROW("delete", TEXT, delete, "NAME", "delete one: its key is overwritten, its data is gone",
-        NO_LIMITS),
-    ROW("protect", TEXT, protect, "NAME", "let nobody write to one any more", NO_LIMITS),
-    ROW("unprotect", TEXT, unprotect, "NAME", "take that back", NO_LIMITS),
-    ROW("list", FLAG, list, NULL, "list them", NO_LIMITS),
-    HEADING("With --namespace"),
-    ROW("size", BYTES, size, "SIZE", "its size as 1G; by default all that is free", 0, 0, NULL),
-    ROW("public", FLAG, public, NULL, "for the host and the in-storage engine", NO_LIMITS),
-    ROW("private", FLAG, private, NULL,
-        "for the in-storage engine alone: the host can never read it", NO_LIMITS),
-    HEADING("Output"),
-    ROW("json", FLAG, json, NULL, "print one JSON object", NO_LIMITS),
-    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, NO_LIMITS},
-};
-#undef ROW
-
-static const struct base_command format_command = {
-    "csd format", "Makes, lists and deletes the namespaces of a device.", "DEVICE",
-    "Examples\n"
-    "  stannis csd format rack/csd.0 --namespace photos --size 1G --public\n"
-    "  stannis csd format rack/csd.0 --list\n"
-    "  stannis csd format rack/csd.0 --delete photos",
-    format_rows};
-
-static enum stn_status check_format(const struct format_options *o)
+static enum stn_status check_format(const struct settings *s)
 {
-    int wishes = (o->name != NULL) + (o->delete != NULL) + (o->protect != NULL) +
-                 (o->unprotect != NULL) + o->list;
+    int wishes = (s->namespace_made != NULL) + (s->namespace_deleted != NULL) +
+                 (s->protect != NULL) + (s->unprotect != NULL) + s->list;
     if (wishes != 1) {
         return stn_fail(STN_ERR_INVALID, "csd format: say one of --namespace, --delete, --protect, "
                                          "--unprotect and --list");
     }
-    if (o->name && o->public == o->private) {
+    if (s->namespace_made && s->public_data == s->private_data) {
         return stn_fail(STN_ERR_INVALID,
                         "csd format: --namespace %s: say --public or --private: who may read it",
-                        o->name);
+                        s->namespace_made);
     }
-    if (!o->name && (o->public || o->private || o->size)) {
+    if (!s->namespace_made && (s->public_data || s->private_data || s->device_size)) {
         return stn_fail(STN_ERR_INVALID,
                         "csd format: --size, --public and --private belong to --namespace");
     }
     return STN_OK;
 }
 
-static enum stn_status make(struct csd_client *client, const struct format_options *o)
+static enum stn_status make(struct csd_client *client, const struct settings *s)
 {
     struct csd_capacity capacity = {.free = 0};
-    uint64_t size = o->size;
+    uint64_t size = s->device_size;
     uint32_t nsid;
     enum stn_status status = STN_OK;
     if (size == 0) {
@@ -241,10 +206,11 @@ static enum stn_status make(struct csd_client *client, const struct format_optio
     }
     if (status == STN_OK && size == 0) {
         status = stn_fail(STN_ERR_NO_SPACE, "%s: namespace %s: nothing is free",
-                          csd_client_name(client), o->name);
+                          csd_client_name(client), s->namespace_made);
     }
-    return status == STN_OK ? csd_namespace_create(client, o->name, size, o->public, &nsid)
-                            : status;
+    return status == STN_OK
+               ? csd_namespace_create(client, s->namespace_made, size, s->public_data, &nsid)
+               : status;
 }
 
 static enum stn_status protect(struct csd_client *client, const char *name, bool on)
@@ -259,18 +225,18 @@ static enum stn_status protect(struct csd_client *client, const char *name, bool
     return status == STN_OK ? csd_namespace_protect(client, ns.nsid, on) : status;
 }
 
-static enum stn_status apply(struct csd_client *client, const struct format_options *o)
+static enum stn_status apply(struct csd_client *client, const struct settings *s)
 {
-    if (o->name) {
-        return make(client, o);
+    if (s->namespace_made) {
+        return make(client, s);
     }
-    if (o->delete) {
-        return csd_namespace_delete(client, o->delete);
+    if (s->namespace_deleted) {
+        return csd_namespace_delete(client, s->namespace_deleted);
     }
-    if (o->list) {
+    if (s->list) {
         return STN_OK;
     }
-    return protect(client, o->protect ? o->protect : o->unprotect, o->protect != NULL);
+    return protect(client, s->protect ? s->protect : s->unprotect, s->protect != NULL);
 }
 
 static enum stn_status show_namespaces(struct csd_client *client, bool json)
@@ -298,18 +264,18 @@ static enum stn_status show_namespaces(struct csd_client *client, bool json)
 
 static enum stn_status run_format(int argc, char **argv)
 {
-    struct format_options o = {0};
-    struct base_option_result parsed;
+    struct stn_settings settings;
+    struct command_line line;
     struct csd_client *client;
     const char *device = NULL;
     bool done;
-    enum stn_status status = verb_parse(&format_command, argc, argv, &o, &parsed, &done);
+    enum stn_status status = verb_parse(&format_command, argc, argv, &settings, &line, &done);
     if (status != STN_OK || done) {
         return status;
     }
-    status = csd_operand(&format_command, &parsed, "device", "rack/csd.0 --list", &device);
+    status = csd_operand(&format_command, &line, "device", "rack/csd.0 --list", &device);
     if (status == STN_OK) {
-        status = check_format(&o);
+        status = check_format(&settings.values);
     }
     if (status == STN_OK) {
         status = csd_client_connect(device, CLIENT_MEMORY, &client);
@@ -317,9 +283,9 @@ static enum stn_status run_format(int argc, char **argv)
     if (status != STN_OK) {
         return status;
     }
-    status = apply(client, &o);
+    status = apply(client, &settings.values);
     if (status == STN_OK) {
-        status = show_namespaces(client, o.json);
+        status = show_namespaces(client, settings.values.json);
     }
     csd_client_close(client);
     return status;

@@ -11,31 +11,16 @@
 
 enum { CLIENT_MEMORY = 1 << 20 };
 
-struct nbd_options {
-    const char *socket;
-    bool read_only;
+static const struct command command = {
+    .verb = STN_VERB_CSD_NBD,
+    .summary = "Serves a public namespace to NBD clients: fio, qemu, nbdfuse.",
+    .operands = "DEVICE:NAMESPACE",
+    .about = "Needs nbdkit (Debian's package of that name). Serves until Ctrl-C or SIGTERM.\n"
+             "A flush of a client is the device's: what came before it survives a power cut.",
+    .examples = "  stannis csd nbd rack/csd.0:photos --socket photos.sock\n"
+                "  nbdinfo 'nbd+unix:///?socket=photos.sock'\n"
+                "  nbdcopy photos.img 'nbd+unix:///?socket=photos.sock'",
 };
-
-#define ROW(...) VERB_ROW(struct nbd_options, __VA_ARGS__)
-
-static const struct base_option rows[] = {
-    ROW("socket", TEXT, socket, "FILE", "the unix socket to serve at; it is made", NO_LIMITS),
-    ROW("read-only", FLAG, read_only, NULL, "let clients read only", NO_LIMITS),
-    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, NO_LIMITS},
-};
-#undef ROW
-
-static const struct base_command command = {
-    "csd nbd", "Serves a public namespace to NBD clients: fio, qemu, nbdfuse, nbdcopy.",
-    "DEVICE:NAMESPACE",
-    "Needs nbdkit (Debian's package of that name). Serves until Ctrl-C or SIGTERM. A flush of a\n"
-    "client is the device's: what came before it survives a power cut.\n"
-    "\n"
-    "Examples\n"
-    "  stannis csd nbd rack/csd.0:photos --socket photos.sock\n"
-    "  nbdinfo 'nbd+unix:///?socket=photos.sock'\n"
-    "  nbdcopy photos.img 'nbd+unix:///?socket=photos.sock'",
-    rows};
 
 enum stn_status csd_split_target(const char *target, char *device, const char **name)
 {
@@ -95,7 +80,7 @@ static enum stn_status find_plugin(char out[PATH_MAX])
 }
 
 static enum stn_status become_nbdkit(const char *plugin, const char *device, const char *name,
-                                     const struct nbd_options *o)
+                                     const struct settings *s)
 {
     char device_argument[PATH_MAX + 16], name_argument[64], whole[PATH_MAX];
     if (!realpath(device, whole)) {
@@ -103,27 +88,27 @@ static enum stn_status become_nbdkit(const char *plugin, const char *device, con
     }
     snprintf(device_argument, sizeof(device_argument), "device=%s", whole);
     snprintf(name_argument, sizeof(name_argument), "namespace=%s", name);
-    execlp("nbdkit", "nbdkit", "--foreground", "--exit-with-parent", "--unix", o->socket,
+    execlp("nbdkit", "nbdkit", "--foreground", "--exit-with-parent", "--unix", s->socket,
            "--filter=blocksize", plugin, device_argument, name_argument, "minblock=4k",
-           o->read_only ? "--readonly" : NULL, (char *)NULL);
+           s->read_only ? "--readonly" : NULL, (char *)NULL);
     return stn_fail(STN_ERR_UNSUPPORTED, "csd nbd: cannot start nbdkit: %s%s", strerror(errno),
                     errno == ENOENT ? "; Debian's package nbdkit has it" : "");
 }
 
 static enum stn_status run(int argc, char **argv)
 {
-    struct nbd_options o = {.socket = NULL};
-    struct base_option_result parsed;
+    struct stn_settings settings;
+    struct command_line line;
     const char *target = NULL, *name = NULL;
     char device[CSD_PATH_BYTES], plugin[PATH_MAX];
     bool done;
-    enum stn_status status = verb_parse(&command, argc, argv, &o, &parsed, &done);
+    enum stn_status status = verb_parse(&command, argc, argv, &settings, &line, &done);
     if (status != STN_OK || done) {
         return status;
     }
-    status = csd_operand(&command, &parsed, "namespace", "rack/csd.0:photos --socket s", &target);
+    status = csd_operand(&command, &line, "namespace", "rack/csd.0:photos --socket s", &target);
     if (status == STN_OK) {
-        status = verb_require(&command, "socket", o.socket, "photos.sock");
+        status = verb_require(&command, "socket", settings.values.socket, "photos.sock");
     }
     if (status == STN_OK) {
         status = csd_split_target(target, device, &name);
@@ -134,7 +119,7 @@ static enum stn_status run(int argc, char **argv)
     if (status == STN_OK) {
         status = find_plugin(plugin);
     }
-    return status == STN_OK ? become_nbdkit(plugin, device, name, &o) : status;
+    return status == STN_OK ? become_nbdkit(plugin, device, name, &settings.values) : status;
 }
 
 const struct csd_subcommand csd_nbd = {&command, run, false};

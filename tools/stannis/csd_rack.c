@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // stannis csd create, start, ls, stop, destroy: racks of devices.
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,19 +10,18 @@
 #include "report/format.h"
 #include "stannis/log.h"
 
-enum stn_status csd_operand(const struct base_command *command,
-                            const struct base_option_result *parsed, const char *what,
-                            const char *example, const char **out)
+enum stn_status csd_operand(const struct command *command, const struct command_line *line,
+                            const char *what, const char *example, const char **out)
 {
-    if (parsed->operand_count == 0) {
-        return stn_fail(STN_ERR_INVALID, "%s: no %s given; for example: stannis %s %s",
-                        command->name, what, command->name, example);
+    const char *verb = stn_verb_name(command->verb);
+    if (line->operand_count == 0) {
+        return stn_fail(STN_ERR_INVALID, "%s: no %s given; for example: stannis %s %s", verb, what,
+                        verb, example);
     }
-    if (parsed->operand_count > 1) {
-        return stn_fail(STN_ERR_INVALID, "%s: unexpected argument %s", command->name,
-                        parsed->operands[1]);
+    if (line->operand_count > 1) {
+        return stn_fail(STN_ERR_INVALID, "%s: unexpected argument %s", verb, line->operands[1]);
     }
-    *out = parsed->operands[0];
+    *out = line->operands[0];
     return STN_OK;
 }
 
@@ -54,75 +54,42 @@ void csd_end_progress(void)
 
 // ---- create -------------------------------------------------------------------------------------
 
-struct create_options {
-    int count, ecc, timing;
-    const char *profile;
-    size_t size;
-    double over_provisioning;
-    int endurance;
-    bool json;
+static const struct command create_command = {
+    .verb = STN_VERB_CSD_CREATE,
+    .summary = "Makes a rack of devices.",
+    .operands = "RACK",
+    .about = "The devices are off and empty. Their media files are sparse: they take room on\n"
+             "the disk as they are written to.",
+    .examples = "  stannis csd create rack --count 4 --profile newport --size 4G\n"
+                "  stannis csd create small --profile tiny --size 16M --ecc crc",
 };
 
-static const char *const ecc_names[] = {"crc", "bch", NULL};
-
-#define ROW(...) VERB_ROW(struct create_options, __VA_ARGS__)
-
-static const struct base_option create_rows[] = {
-    ROW("count", INT, count, "N", "devices", 1, CSD_RACK_DEVICES_MAX, NULL),
-    ROW("profile", TEXT, profile, "NAME",
-        "what flash they are made of: newport, laguna, tiny, or a file as share/devices/csd has",
-        NO_LIMITS),
-    ROW("size", BYTES, size, "SIZE", "what each device offers, as 4G", 0, 0, NULL),
-    ROW("ecc", CHOICE, ecc, NULL,
-        "bch corrects bit errors, crc only finds them and is faster; by default the profile's", 0,
-        0, ecc_names),
-    ROW("timing", CHOICE, timing, NULL,
-        "how long real flash would take: off, counted in stat, or enforced", 0, 0,
-        csd_timing_names),
-    ROW("over-provisioning", REAL, over_provisioning, "PART",
-        "more flash than is offered, as 0.28; by default the profile's", 0.02, 4, NULL),
-    ROW("endurance", INT, endurance, "N", "erases that a block lasts; by default the profile's", 1,
-        1000000, NULL),
-    ROW("json", FLAG, json, NULL, "print one JSON object", NO_LIMITS),
-    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, NO_LIMITS},
-};
-#undef ROW
-
-static const struct base_command create_command = {
-    "csd create", "Makes a rack of devices.", "RACK",
-    "The devices are off and empty. Their media files are sparse: they take room on the disk as\n"
-    "they are written to.\n"
-    "\n"
-    "Examples\n"
-    "  stannis csd create rack --count 4 --profile newport --size 4G\n"
-    "  stannis csd create small --profile tiny --size 16M --ecc crc",
-    create_rows};
-
-static enum stn_status create_rack(const struct create_options *o, const char *path)
+static enum stn_status create_rack(const struct settings *s, const char *path)
 {
-    struct csd_rack rack = {
-        .count = o->count, .size = o->size, .timing = (enum flash_timing_mode)o->timing};
+    struct csd_rack rack = {.count = s->device_count,
+                            .size = s->device_size ? s->device_size : (size_t)4 << 30,
+                            .timing = (enum flash_timing_mode)s->flash_timing};
     struct csd_profile profile;
     if (snprintf(rack.path, sizeof(rack.path), "%s", path) >= (int)sizeof(rack.path)) {
         return stn_fail(STN_ERR_INVALID, "csd create: the path is too long");
     }
-    enum stn_status status = csd_profile_find(o->profile, &profile);
+    enum stn_status status = csd_profile_find(s->flash ? s->flash : "newport", &profile);
     if (status != STN_OK) {
         return status;
     }
-    if (o->ecc >= 0) {
-        profile.flash.ecc = (enum flash_ecc)o->ecc;
+    if (s->ecc >= 0) {
+        profile.flash.ecc = (enum flash_ecc)s->ecc;
     }
-    if (o->over_provisioning > 0) {
-        profile.flash.over_provisioning = o->over_provisioning;
+    if (!isnan(s->over_provisioning)) {
+        profile.flash.over_provisioning = s->over_provisioning;
     }
-    if (o->endurance > 0) {
-        profile.flash.endurance = o->endurance;
+    if (s->endurance > 0) {
+        profile.flash.endurance = s->endurance;
     }
     const struct csd_rack_progress progress = csd_show_progress("making");
     status = csd_rack_create(&rack, &profile, &progress);
     csd_end_progress();
-    if (status == STN_OK && o->json) {
+    if (status == STN_OK && s->json) {
         return verb_print_json(json_pack("{s:s, s:s, s:s, s:i, s:I}", "rack", path, "id", rack.id,
                                          "profile", rack.profile, "count", rack.count, "size",
                                          (json_int_t)rack.size));
@@ -138,46 +105,36 @@ static enum stn_status create_rack(const struct create_options *o, const char *p
 
 static enum stn_status run_create(int argc, char **argv)
 {
-    struct create_options o = {
-        .count = 1, .profile = "newport", .size = (size_t)4 << 30, .ecc = -1, .timing = 1};
-    struct base_option_result parsed;
+    struct stn_settings settings;
+    struct command_line line;
     const char *path = NULL;
     bool done;
-    enum stn_status status = verb_parse(&create_command, argc, argv, &o, &parsed, &done);
+    enum stn_status status = verb_parse(&create_command, argc, argv, &settings, &line, &done);
     if (status == STN_OK && !done) {
-        status = csd_operand(&create_command, &parsed, "rack", "rack --count 4", &path);
+        status = csd_operand(&create_command, &line, "rack", "rack --count 4", &path);
     }
-    return status == STN_OK && !done ? create_rack(&o, path) : status;
+    return status == STN_OK && !done ? create_rack(&settings.values, path) : status;
 }
 
 // ---- start, stop, destroy -----------------------------------------------------------------------
 
-struct rack_options {
-    bool json;
-};
-
-static const struct base_option rack_rows[] = {
-    VERB_ROW(struct rack_options, "json", FLAG, json, NULL, "print one JSON object", NO_LIMITS),
-    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, NO_LIMITS},
-};
-
 // What the three do with a rack that they have found: says what was done in `did`.
 typedef enum stn_status rack_action(const struct csd_rack *rack, int *count);
 
-static enum stn_status act(const struct base_command *command, const char *did, int argc,
-                           char **argv, rack_action *action)
+static enum stn_status act(const struct command *command, const char *did, int argc, char **argv,
+                           rack_action *action)
 {
-    struct rack_options o = {false};
-    struct base_option_result parsed;
+    struct stn_settings settings;
+    struct command_line line;
     struct csd_rack rack;
     const char *path = NULL;
     int count = 0;
     bool done;
-    enum stn_status status = verb_parse(command, argc, argv, &o, &parsed, &done);
+    enum stn_status status = verb_parse(command, argc, argv, &settings, &line, &done);
     if (status != STN_OK || done) {
         return status;
     }
-    status = csd_operand(command, &parsed, "rack", "rack", &path);
+    status = csd_operand(command, &line, "rack", "rack", &path);
     if (status == STN_OK) {
         status = csd_rack_open(path, &rack);
     }
@@ -185,7 +142,7 @@ static enum stn_status act(const struct base_command *command, const char *did, 
         status = action(&rack, &count);
         csd_end_progress();
     }
-    if (status == STN_OK && o.json) {
+    if (status == STN_OK && settings.values.json) {
         return verb_print_json(
             json_pack("{s:s, s:i, s:i}", "rack", path, did, count, "devices", rack.count));
     }
@@ -195,14 +152,15 @@ static enum stn_status act(const struct base_command *command, const char *did, 
     return status;
 }
 
-static const struct base_command start_command = {
-    "csd start", "Turns the devices of a rack on.", "RACK",
-    "Each device is a process of its own. After a power cut (a process that was killed, a machine\n"
-    "that went down) it recovers first: what was flushed is there.\n"
-    "\n"
-    "Examples\n"
-    "  stannis csd start rack",
-    rack_rows};
+static const struct command start_command = {
+    .verb = STN_VERB_CSD_START,
+    .summary = "Turns the devices of a rack on.",
+    .operands = "RACK",
+    .about = "Each device is a process of its own. After a power cut (a process that was\n"
+             "killed, a machine that went down) it recovers first: what was flushed is\n"
+             "there.",
+    .examples = "  stannis csd start rack",
+};
 
 static enum stn_status start(const struct csd_rack *rack, int *count)
 {
@@ -215,13 +173,13 @@ static enum stn_status run_start(int argc, char **argv)
     return act(&start_command, "started", argc, argv, start);
 }
 
-static const struct base_command stop_command = {
-    "csd stop", "Turns the devices of a rack off, in good order.", "RACK",
-    "Waits until each has flushed what it holds.\n"
-    "\n"
-    "Examples\n"
-    "  stannis csd stop rack",
-    rack_rows};
+static const struct command stop_command = {
+    .verb = STN_VERB_CSD_STOP,
+    .summary = "Turns the devices of a rack off, in good order.",
+    .operands = "RACK",
+    .about = "Waits until each has flushed what it holds.",
+    .examples = "  stannis csd stop rack",
+};
 
 static enum stn_status stop(const struct csd_rack *rack, int *count)
 {
@@ -234,14 +192,14 @@ static enum stn_status run_stop(int argc, char **argv)
     return act(&stop_command, "stopped", argc, argv, stop);
 }
 
-static const struct base_command destroy_command = {
-    "csd destroy", "Removes a rack and everything on its devices.", "RACK",
-    "The keys are overwritten first. The devices must be off. Files that are not the rack's are\n"
-    "left.\n"
-    "\n"
-    "Examples\n"
-    "  stannis csd destroy rack",
-    rack_rows};
+static const struct command destroy_command = {
+    .verb = STN_VERB_CSD_DESTROY,
+    .summary = "Removes a rack and everything on its devices.",
+    .operands = "RACK",
+    .about = "The keys are overwritten first. The devices must be off. Files that are not\n"
+             "the rack's are left.",
+    .examples = "  stannis csd destroy rack",
+};
 
 static enum stn_status destroy(const struct csd_rack *rack, int *count)
 {
@@ -257,18 +215,14 @@ static enum stn_status run_destroy(int argc, char **argv)
 
 // ---- The device process -------------------------------------------------------------------------
 
-static const struct base_option no_rows[] = {
-    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, NO_LIMITS},
+static const struct command device_command = {
+    .verb = STN_VERB_CSD_DEVICE,
+    .summary = "Runs one device in this process until it is stopped.",
+    .operands = "DEVICE",
+    .about = "What \"stannis csd start\" starts for each device. Prints \"ready\" when clients\n"
+             "can connect.",
+    .examples = "  stannis csd device rack/csd.0",
 };
-
-static const struct base_command device_command = {
-    "csd device", "Runs one device in this process until it is stopped.", "DEVICE",
-    "What \"stannis csd start\" starts for each device. Prints \"ready\" when clients can "
-    "connect.\n"
-    "\n"
-    "Examples\n"
-    "  stannis csd device rack/csd.0",
-    no_rows};
 
 // Error lines go to the log, and until the device is ready to its starter as well.
 static void say_error(void *context, enum stn_log_level level, const char *line)
@@ -296,15 +250,15 @@ static void now_ready(void *context)
 static enum stn_status run_device(int argc, char **argv)
 {
     static bool ready;
-    struct base_option_result parsed;
-    char nothing;
+    struct command_line line;
+    struct stn_settings settings;
     const char *folder = NULL;
     bool done;
-    enum stn_status status = verb_parse(&device_command, argc, argv, &nothing, &parsed, &done);
+    enum stn_status status = verb_parse(&device_command, argc, argv, &settings, &line, &done);
     if (status != STN_OK || done) {
         return status;
     }
-    status = csd_operand(&device_command, &parsed, "device", "rack/csd.0", &folder);
+    status = csd_operand(&device_command, &line, "device", "rack/csd.0", &folder);
     if (status != STN_OK) {
         return status;
     }

@@ -8,23 +8,14 @@
 
 enum { CLIENT_MEMORY = 1 << 20, BAR_ROWS = 6 };
 
-struct stat_options {
-    bool json;
+static const struct command command = {
+    .verb = STN_VERB_CSD_STAT,
+    .summary = "Shows how a device is: wear, errors, who wrote what.",
+    .operands = "DEVICE",
+    .about = "Over the life of the device. Write amplification is what the flash was\n"
+             "programmed with, by what the clients wrote.",
+    .examples = "  stannis csd stat rack/csd.0",
 };
-
-static const struct base_option rows[] = {
-    VERB_ROW(struct stat_options, "json", FLAG, json, NULL, "print one JSON object", NO_LIMITS),
-    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, NO_LIMITS},
-};
-
-static const struct base_command command = {
-    "csd stat", "Shows how a device is: wear, errors, who wrote what.", "DEVICE",
-    "Over the life of the device. Write amplification is what the flash was programmed with, by\n"
-    "what the clients wrote.\n"
-    "\n"
-    "Examples\n"
-    "  stannis csd stat rack/csd.0",
-    rows};
 
 static const char *ecc_name(uint32_t ecc)
 {
@@ -159,18 +150,18 @@ void csd_print_health(const char *device, const struct nvme_health *h,
 
 static enum stn_status run(int argc, char **argv)
 {
-    struct stat_options o = {false};
-    struct base_option_result parsed;
+    struct stn_settings settings;
+    struct command_line line;
     struct csd_client *client;
     struct nvme_health health;
     struct nvme_smart_log smart;
     const char *device = NULL;
     bool done;
-    enum stn_status status = verb_parse(&command, argc, argv, &o, &parsed, &done);
+    enum stn_status status = verb_parse(&command, argc, argv, &settings, &line, &done);
     if (status != STN_OK || done) {
         return status;
     }
-    status = csd_operand(&command, &parsed, "device", "rack/csd.0", &device);
+    status = csd_operand(&command, &line, "device", "rack/csd.0", &device);
     if (status == STN_OK) {
         status = csd_client_connect(device, CLIENT_MEMORY, &client);
     }
@@ -182,7 +173,7 @@ static enum stn_status run(int argc, char **argv)
         status = csd_smart(client, &smart);
     }
     csd_client_close(client);
-    if (status == STN_OK && o.json) {
+    if (status == STN_OK && settings.values.json) {
         return verb_print_json(describe(device, &health, &smart));
     }
     if (status == STN_OK) {

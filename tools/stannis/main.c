@@ -7,15 +7,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/option.h"
+#include "base/setting_mark.h"
+#include "base/suggest.h"
 #include "comm/comm.h"
 #include "emulate/emulate.h"
 #include "launch/launch.h"
 #include "stannis/stannis.h"
+#include "table.h"
 #include "verb.h"
 
 static const struct verb *const verbs[] = {&verb_train, &verb_eval,   &verb_predict, &verb_tune,
-                                           &verb_bench, &verb_models, &verb_emulate, &verb_plan,
+                                           &verb_bench, &verb_models, &verb_emulate, &verb_size,
                                            &verb_sim,   &verb_csd};
 enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]) };
 
@@ -27,15 +29,18 @@ static void print_help(void)
          "\n"
          "Verbs");
     for (int i = 0; i < VERB_COUNT; i++) {
-        printf("  %-10s%s\n", verbs[i]->command->name, verbs[i]->command->summary);
+        const struct command *command = verbs[i]->command;
+        printf("  %-9s%s\n", stn_verb_name(command->verb), command->summary);
     }
     puts("\n"
          "Options\n"
-         "  --help    this text; after a verb: all its options\n"
-         "  --version the version\n"
+         "  --help, -h     this text; after a verb: what most people need of it\n"
+         "  --help=all     after a verb: all its options\n"
+         "  --version, -V  the version\n"
          "\n"
-         "Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed,\n"
-         "2 a mistake in the command or its input, 130 interrupted (a training is saved first).\n"
+         "Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1\n"
+         "failed, 2 a mistake in the command or its input, 130 interrupted (a training is\n"
+         "saved first).\n"
          "\n"
          "Examples\n"
          "  stannis train --net lenet --data fashion-mnist --epochs 3\n"
@@ -45,8 +50,12 @@ static void print_help(void)
 
 static const struct verb *find_verb(const char *name)
 {
+    if (strcmp(name, "plan") == 0) {
+        stn_log(STN_LOG_WARN, "stannis plan is called stannis size now");
+        name = "size";
+    }
     for (int i = 0; i < VERB_COUNT; i++) {
-        if (strcmp(name, verbs[i]->command->name) == 0) {
+        if (strcmp(name, stn_verb_name(verbs[i]->command->verb)) == 0) {
             return verbs[i];
         }
     }
@@ -57,7 +66,7 @@ static enum stn_status fail_unknown(const char *name)
 {
     const char *names[VERB_COUNT + 1] = {NULL};
     for (int i = 0; i < VERB_COUNT; i++) {
-        names[i] = verbs[i]->command->name;
+        names[i] = stn_verb_name(verbs[i]->command->verb);
     }
     const char *kind = *name == '-' ? "option" : "verb";
     const char *meant = base_did_you_mean(name, names);
@@ -65,6 +74,32 @@ static enum stn_status fail_unknown(const char *name)
         return stn_fail(STN_ERR_INVALID, "unknown %s %s; did you mean %s?", kind, name, meant);
     }
     return stn_fail(STN_ERR_INVALID, "unknown %s %s; see stannis --help", kind, name);
+}
+
+// stannis help [VERB [SUBCOMMAND] [all]]
+static enum stn_status help(int argc, char **argv)
+{
+    if (argc == 0) {
+        print_help();
+        return STN_OK;
+    }
+    if (strcmp(argv[0], "--json") == 0) {
+        return table_print(verbs, VERB_COUNT);
+    }
+    const struct verb *verb = find_verb(argv[0]);
+    if (!verb) {
+        return fail_unknown(argv[0]);
+    }
+    // The verb's own, of a subcommand of it where one is named.
+    static char usual[] = "--help", whole[] = "--help=all";
+    bool all = argc > 1 && strcmp(argv[argc - 1], "all") == 0;
+    char *subcommand = argc - all > 1 ? argv[1] : NULL;
+    char *words[] = {argv[0],
+                     subcommand ? subcommand
+                     : all      ? whole
+                                : usual,
+                     all ? whole : usual, NULL};
+    return verb->run(subcommand ? 3 : 2, words);
 }
 
 // How long a thread spins at a barrier before it sleeps, in turns of libgomp's loop: some tens of
@@ -99,12 +134,14 @@ static enum stn_status dispatch(int argc, char **argv)
     if (argc < 2) {
         return stn_fail(STN_ERR_INVALID, "no verb given; see stannis --help");
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0) {
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         print_help();
         return STN_OK;
     }
-    if (strcmp(argv[1], "--version") == 0) {
+    if (strcmp(argv[1], "help") == 0) {
+        return help(argc - 2, argv + 2);
+    }
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
         puts("stannis " STN_VERSION);
         if (argc > 2 && strcmp(argv[2], "--protocol") == 0) {
             char protocol[LAUNCH_PROTOCOL_BYTES];
@@ -126,6 +163,7 @@ static enum stn_status dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    base_setting_prefix("--");
     enum stn_status status = dispatch(argc, argv);
     // A result that could not be written is no result.
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == STN_OK) {

@@ -8,34 +8,34 @@
 #include "emulate/schedule.h"
 #include "launch/launch.h"
 
-bool nodes_wanted(const struct nodes_options *options)
+bool nodes_wanted(const struct settings *settings)
 {
-    return options->emulate || options->hosts || options->cluster;
+    return settings->emulate || settings->hosts || settings->cluster;
 }
 
-enum stn_status nodes_read(const struct nodes_options *options, struct cluster *out)
+enum stn_status nodes_read(const struct settings *settings, struct cluster *out)
 {
-    int given = !!options->emulate + !!options->hosts + !!options->cluster;
+    int given = !!settings->emulate + !!settings->hosts + !!settings->cluster;
     *out = (struct cluster){0};
     if (given > 1) {
         return stn_fail(STN_ERR_INVALID,
                         "--emulate, --hosts and --cluster: give one of them, not %d", given);
     }
-    if (options->emulate) {
-        return cluster_parse_emulate(options->emulate, out);
+    if (settings->emulate) {
+        return cluster_parse_emulate(settings->emulate, out);
     }
-    return options->hosts ? cluster_parse_hosts(options->hosts, out)
-                          : cluster_load(options->cluster, out);
+    return settings->hosts ? cluster_parse_hosts(settings->hosts, out)
+                           : cluster_load(settings->cluster, out);
 }
 
-enum stn_status nodes_text(const struct nodes_options *options, char **out)
+enum stn_status nodes_text(const struct settings *settings, char **out)
 {
     *out = NULL;
-    if (!nodes_wanted(options)) {
+    if (!nodes_wanted(settings)) {
         return STN_OK;
     }
     struct cluster cluster;
-    enum stn_status status = nodes_read(options, &cluster);
+    enum stn_status status = nodes_read(settings, &cluster);
     if (status == STN_OK) {
         status = cluster_format(&cluster, out);
     }
@@ -82,18 +82,17 @@ static enum stn_status print_line(const struct launch_config *config, char **arg
     return status;
 }
 
-enum stn_status nodes_launch(const struct nodes_options *options, char **argv,
-                             double timeout_seconds)
+enum stn_status nodes_launch(const struct settings *settings, char **argv)
 {
     struct cluster cluster;
-    enum stn_status status = nodes_read(options, &cluster);
+    enum stn_status status = nodes_read(settings, &cluster);
     if (status == STN_OK) {
         const struct launch_config config = {.cluster = &cluster,
                                              .argv = argv,
-                                             .ssh = options->ssh,
-                                             .timeout_seconds = timeout_seconds};
+                                             .ssh = settings->ssh,
+                                             .timeout_seconds = settings->timeout};
         int exit_code = 0;
-        status = options->dry_run ? print_line(&config, argv) : launch_run(&config, &exit_code);
+        status = settings->dry_run ? print_line(&config, argv) : launch_run(&config, &exit_code);
         if (status == STN_OK) {
             status = status_of(exit_code);
         }

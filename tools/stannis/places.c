@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static const char default_out[] = "run";
+
 enum stn_status places_join(const char *dir, const char *file, char *path, size_t size)
 {
     int length = snprintf(path, size, "%s/%s", dir, file);
@@ -55,29 +57,31 @@ static enum stn_status check_free(const char *dir, bool overwrite)
     return STN_OK;
 }
 
-enum stn_status places_settle(struct stn_train_config *config, const char *out_default,
-                              bool overwrite, struct places *places)
+enum stn_status places_settle(struct settings *settings, struct places *places)
 {
-    if (!config->resume) {
-        return check_free(config->out_dir, overwrite);
+    bool chosen = settings->out != NULL;
+    settings->out = chosen ? settings->out : default_out;
+    if (!settings->resume) {
+        return check_free(settings->out, settings->overwrite);
     }
-    if (strcmp(config->resume, "last") == 0) {
-        enum stn_status status = places_join(config->out_dir, "last.safetensors", places->resume,
-                                             sizeof(places->resume));
+    if (strcmp(settings->resume, "last") == 0) {
+        enum stn_status status =
+            places_join(settings->out, "last.safetensors", places->resume, sizeof(places->resume));
         if (status != STN_OK) {
             return status;
         }
-        config->resume = places->resume;
+        settings->resume = places->resume;
     }
-    if (access(config->resume, R_OK) != 0) {
-        return stn_fail(STN_ERR_NOT_FOUND, "%s: cannot resume: %s", config->resume,
+    if (access(settings->resume, R_OK) != 0) {
+        return stn_fail(STN_ERR_NOT_FOUND, "%s: cannot resume: %s", settings->resume,
                         strerror(errno));
     }
     // Not too long: access found it.
-    snprintf(places->folder, sizeof(places->folder), "%s", config->resume);
+    snprintf(places->folder, sizeof(places->folder), "%s", settings->resume);
     const char *folder = folder_of(places->folder);
-    if (config->out_dir == out_default) {
-        config->out_dir = folder;
+    if (!chosen) {
+        settings->out = folder;
     }
-    return same_folder(folder, config->out_dir) ? STN_OK : check_free(config->out_dir, overwrite);
+    return same_folder(folder, settings->out) ? STN_OK
+                                              : check_free(settings->out, settings->overwrite);
 }

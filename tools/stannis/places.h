@@ -6,9 +6,9 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "stannis/train.h"
+#include "settings/settings.h"
 
-// Paths that options stand for; the config's texts may point here.
+// Paths that options stand for; the settings' texts may point here.
 struct places {
     char resume[PATH_MAX], folder[PATH_MAX];
 };
@@ -16,11 +16,9 @@ struct places {
 // DIR/FILE into path[size].
 STN_MUST_CHECK enum stn_status places_join(const char *dir, const char *file, char *path,
                                            size_t size);
-// "--resume last" becomes a path. A resumed run goes on in the folder of its checkpoint, unless
-// --out says another than `out_default` (the same pointer). A folder that holds another training is
-// refused unless it may be overwritten.
-STN_MUST_CHECK enum stn_status places_settle(struct stn_train_config *config,
-                                             const char *out_default, bool overwrite,
-                                             struct places *places);
+// The folder that --out says, or the usual one. "--resume last" becomes a path. A resumed run goes
+// on in the folder of its checkpoint, unless --out says another. A folder that holds another
+// training is refused unless it may be overwritten.
+STN_MUST_CHECK enum stn_status places_settle(struct settings *settings, struct places *places);
 
 #endif

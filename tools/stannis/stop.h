@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 void stop_catch_signals(void);
-// A stop_requested of struct stn_train_config. `context` is a bool: whether it was announced
+// A stop_requested of struct stn_train_observer. `context` is a bool: whether it was announced
 // already.
 bool stop_requested(void *context);
 

@@ -5,17 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/suggest.h"
 #include "stannis/model.h"
 
 enum { NETS_MAX = 32 };
 
-enum stn_status verb_parse(const struct base_command *command, int argc, char **argv, void *target,
-                           struct base_option_result *result, bool *done)
+enum stn_status verb_parse(const struct command *command, int argc, char **argv,
+                           struct stn_settings *settings, struct command_line *line, bool *done)
 {
-    enum stn_status status = base_option_parse(command, argc, argv, target, result);
-    *done = status == STN_OK && result->help;
+    *settings =
+        (struct stn_settings){.verb = command->verb, .values = settings_defaults(command->verb)};
+    enum stn_status status = command_parse(command, argc, argv, &settings->values, line);
+    *done = status == STN_OK && line->help;
     if (*done) {
-        base_option_help(command, target, stdout);
+        command_print_help(command, line->help, stdout);
     }
     return status;
 }
@@ -31,12 +34,12 @@ char **verb_copy_arguments(int argc, char **argv)
     return copy;
 }
 
-enum stn_status verb_require(const struct base_command *command, const char *option,
-                             const char *value, const char *example)
+enum stn_status verb_require(const struct command *command, const char *option, const char *value,
+                             const char *example)
 {
     if (!value) {
-        return stn_fail(STN_ERR_INVALID, "%s: --%s is missing; for example: --%s %s", command->name,
-                        option, option, example);
+        return stn_fail(STN_ERR_INVALID, "%s: --%s is missing; for example: --%s %s",
+                        stn_verb_name(command->verb), option, option, example);
     }
     return STN_OK;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verbs of the program, one cmd_NAME.c each: a table of options and a function that runs.
+// The verbs of the program, one cmd_NAME.c each: what is said of it, and a function that runs.
 // stdout is for results, stderr for progress and messages.
 #ifndef TOOLS_STANNIS_VERB_H
 #define TOOLS_STANNIS_VERB_H
@@ -8,41 +8,32 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/option.h"
+#include "command.h"
 #include "stannis/session.h"
 #include "stannis/status.h"
 
 struct verb {
-    const struct base_command *command;
+    const struct command *command;
     // argv[0] is the verb. Whoever fails has already said why.
     enum stn_status (*run)(int argc, char **argv);
     bool computes; // with a team of threads
+    // Its subcommands by index, NULL after the last; NULL: it has none.
+    const struct command *(*subcommand)(int index);
 };
 
 extern const struct verb verb_train, verb_eval, verb_predict, verb_tune, verb_bench, verb_models,
-    verb_emulate, verb_plan, verb_sim, verb_csd;
+    verb_emulate, verb_size, verb_sim, verb_csd;
 
-// Rows of a verb's table of options; a verb says `#define ROW(...) VERB_ROW(struct its_options,
-// __VA_ARGS__)`.
-#define VERB_ROW(type, name, kind, field, value, help, ...)                                        \
-    {                                                                                              \
-        name, BASE_OPTION_##kind, offsetof(type, field), value, help, __VA_ARGS__                  \
-    }
-#define HEADING(text)                                                                              \
-    {                                                                                              \
-        text, BASE_OPTION_HEADING, 0, NULL, NULL, 0, 0, NULL                                       \
-    }
-#define NO_LIMITS 0, 0, NULL
-
-// Parses into `target` or, for --help, prints the help and sets *done.
-STN_MUST_CHECK enum stn_status verb_parse(const struct base_command *command, int argc, char **argv,
-                                          void *target, struct base_option_result *result,
+// The settings of the command line, from their defaults; or, for --help, prints the help and sets
+// *done.
+STN_MUST_CHECK enum stn_status verb_parse(const struct command *command, int argc, char **argv,
+                                          struct stn_settings *settings, struct command_line *line,
                                           bool *done);
 // A program's whole line (its name, then the verb's argv), NULL at the end, as it was before
 // parsing; to be freed. The texts are borrowed. NULL when memory is out.
 char **verb_copy_arguments(int argc, char **argv);
 // Fails with one line when a needed option is missing.
-STN_MUST_CHECK enum stn_status verb_require(const struct base_command *command, const char *option,
+STN_MUST_CHECK enum stn_status verb_require(const struct command *command, const char *option,
                                             const char *value, const char *example);
 // Refuses a network that does not exist and names those that do.
 STN_MUST_CHECK enum stn_status verb_check_net(const char *net);

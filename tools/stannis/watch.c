@@ -6,8 +6,6 @@
 
 #include "stannis/log.h"
 
-const char *const watch_mode_names[] = {"auto", "plain", "json", "none", NULL};
-
 // Messages go above the moving line.
 static void sink(void *context, enum stn_log_level level, const char *line)
 {

@@ -10,8 +10,7 @@
 #include "report/progress.h"
 #include "report/report.h"
 
-enum watch_mode { WATCH_AUTO, WATCH_PLAIN, WATCH_JSON, WATCH_NONE };
-extern const char *const watch_mode_names[]; // as of --progress; NULL at the end
+enum watch_mode { WATCH_AUTO, WATCH_PLAIN, WATCH_JSON, WATCH_NONE }; // as settings_progress_names
 
 // Zero-initialise.
 struct watch {

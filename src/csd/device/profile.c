@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/option.h"
+#include "base/suggest.h"
 #include "conf/conf.h"
 #include "csd/device/builtin.h"
 

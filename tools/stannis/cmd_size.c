@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stannis plan: what a host would do with so many CSDs, before they are bought.
+// stannis size: what a host would do with so many CSDs, before they are bought.
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,43 +13,17 @@
 #include "stannis/stannis.h"
 #include "verb.h"
 
-struct plan_options {
-    const char *host, *csd, *count, *net, *devices, *policy, *plot, *plot_energy;
-    int batch, micro_batch;
-    double knee; // per cent
-    bool json;
+static const struct command command = {
+    .verb = STN_VERB_SIZE,
+    .summary = "Says what a host with CSDs would do: speed, energy, the use of more.",
+    .about = "Simulated from device profiles: xeon-4108, newport and laguna are those of the\n"
+             "papers (docs/papers.md); others come from a file. Watts and joules are modelled,\n"
+             "not measured. FLOPS count the multiplications and additions of forward and\n"
+             "backward pass.",
+    .examples = "  stannis size --host xeon-4108 --csd newport --count 0..36 --net mobilenet_v2\n"
+                "  stannis size --host xeon-4108 --csd laguna --count 36 --net mobilenet_v2 \\\n"
+                "      --batch 720 --json",
 };
-
-#define ROW(...) VERB_ROW(struct plan_options, __VA_ARGS__)
-
-static const struct base_option options[] = {
-    ROW("host", TEXT, host, "DEVICE", "the host", NO_LIMITS),
-    ROW("csd", TEXT, csd, "DEVICE", "the CSDs in it", NO_LIMITS),
-    ROW("count", TEXT, count, "FROM..TO", "how many of them, as 0..36 or 24", NO_LIMITS),
-    ROW("net", TEXT, net, "NAME", "the network to train", NO_LIMITS),
-    ROW("policy", TEXT, policy, "NAME", "who computes what, as for stannis train", NO_LIMITS),
-    ROW("batch", INT, batch, "N", "images a step; by default as many as pay", 1, 1000000, NULL),
-    ROW("micro-batch", INT, micro_batch, "N", "images computed at once; by default the network's",
-        1, 4096, NULL),
-    ROW("knee", REAL, knee, "PERCENT", "name the number from which on a CSD adds less speed", 0,
-        100, NULL),
-    ROW("devices", TEXT, devices, "FILE", "more device profiles, in YAML", NO_LIMITS),
-    ROW("json", FLAG, json, NULL, "print one JSON object", NO_LIMITS),
-    ROW("plot", TEXT, plot, "FILE", "draw speed against the number of CSDs, as SVG", NO_LIMITS),
-    ROW("plot-energy", TEXT, plot_energy, "FILE", "draw energy an image against it", NO_LIMITS),
-    {NULL, BASE_OPTION_FLAG, 0, NULL, NULL, NO_LIMITS},
-};
-
-static const struct base_command command = {
-    "plan", "Says what a host with CSDs would do: speed, energy, when more adds little.", NULL,
-    "Simulated from device profiles: xeon-4108, newport and laguna are those of the papers\n"
-    "(docs/papers.md); others come from a file. Watts and joules are modelled, not measured.\n"
-    "FLOPS count the multiplications and additions of forward and backward pass.\n"
-    "\n"
-    "Examples\n"
-    "  stannis plan --host xeon-4108 --csd newport --count 0..36 --net mobilenet_v2\n"
-    "  stannis plan --host xeon-4108 --csd laguna --count 36 --net mobilenet_v2 --batch 720 --json",
-    options};
 
 // ---- what is asked -----------------------------------------------------------------------------
 
@@ -79,25 +53,10 @@ static enum stn_status parse_count(const char *text, int *least, int *most)
     return STN_OK;
 }
 
-static enum stn_status find_policy(const char *name, const struct hypertune_policy **out)
-{
-    const char *names[16] = {NULL};
-    for (int i = 0; i < hypertune_policies_count && i < 15; i++) {
-        names[i] = hypertune_policies[i].name;
-    }
-    *out = hypertune_policy_find(name);
-    if (*out) {
-        return STN_OK;
-    }
-    const char *meant = base_did_you_mean(name, names);
-    return stn_fail(STN_ERR_INVALID, "--policy %s: unknown policy; did you mean %s?", name,
-                    meant ? meant : "balanced");
-}
-
 // What the network costs: gradients to exchange, operations of an image.
-static enum stn_status measure_net(const struct plan_options *o, struct sim_sizing_config *config)
+static enum stn_status measure_net(const struct settings *s, struct sim_sizing_config *config)
 {
-    const struct stn_model_info *model = stn_model_find(o->net);
+    const struct stn_model_info *model = stn_model_find(s->net);
     struct stn_model_shape shape = {
         .image_size = model->default_image_size, .channels = 3, .classes = 1000};
     struct stn_model_cost cost;
@@ -105,42 +64,40 @@ static enum stn_status measure_net(const struct plan_options *o, struct sim_sizi
     if (status == STN_OK) {
         config->gradient_bytes = (double)sizeof(float) * (double)cost.parameters;
         config->flops_per_image = 3.0 * 2.0 * (double)cost.macs;
-        config->micro_batch = o->micro_batch ? o->micro_batch : model->default_micro_batch;
+        config->micro_batch = s->micro_batch ? s->micro_batch : model->default_micro_batch;
     }
     return status;
 }
 
-static enum stn_status check(const struct plan_options *o, struct sim_sizing_config *config)
+static enum stn_status check(const struct settings *s, struct sim_sizing_config *config)
 {
     const struct {
         const char *name, *value, *example;
-    } needed[] = {{"host", o->host, "xeon-4108"},
-                  {"csd", o->csd, "newport"},
-                  {"count", o->count, "0..36"},
-                  {"net", o->net, "mobilenet_v2"}};
+    } needed[] = {{"host", s->host, "xeon-4108"},
+                  {"csd", s->csd, "newport"},
+                  {"count", s->count, "0..36"},
+                  {"net", s->net, "mobilenet_v2"}};
     enum stn_status status = STN_OK;
     for (size_t i = 0; i < sizeof(needed) / sizeof(*needed) && status == STN_OK; i++) {
         status = verb_require(&command, needed[i].name, needed[i].value, needed[i].example);
     }
     if (status == STN_OK) {
-        status = verb_check_net(o->net);
+        status = verb_check_net(s->net);
     }
     if (status == STN_OK) {
-        status = parse_count(o->count, &config->least, &config->most);
+        status = parse_count(s->count, &config->least, &config->most);
     }
     if (status == STN_OK) {
-        status = find_policy(o->policy, &config->policy);
+        status = measure_net(s, config);
     }
-    if (status == STN_OK) {
-        status = measure_net(o, config);
-    }
-    if (status == STN_OK && o->batch % config->micro_batch != 0) {
+    if (status == STN_OK && s->batch % config->micro_batch != 0) {
         status = stn_fail(STN_ERR_INVALID, "--batch %d: must be a multiple of the micro-batch, %d",
-                          o->batch, config->micro_batch);
+                          s->batch, config->micro_batch);
     }
-    config->net = o->net;
-    config->batch = o->batch;
-    config->knee = o->knee / 100.0;
+    config->policy = hypertune_policy_of(s->policy);
+    config->net = s->net;
+    config->batch = s->batch;
+    config->knee = s->knee / 100.0;
     return status;
 }
 
@@ -174,18 +131,18 @@ static void print_row(const struct sim_sizing *sizing, const struct sim_sizing_r
            format_real(&flops, "%.1f", 1e-6 * row->flops_per_watt), row->batch);
 }
 
-static void print_human(const struct plan_options *o, const struct sim_sizing *sizing)
+static void print_human(const struct settings *s, const struct sim_sizing *sizing)
 {
-    printf("%s with %s, %s, %s; watts and joules are modelled\n\n", o->host, o->csd, o->net,
-           o->policy);
+    printf("%s with %s, %s, %s; watts and joules are modelled\n\n", s->host, s->csd, s->net,
+           settings_policy_names[s->policy]);
     printf("CSDs    img/s  speedup   added      W   J/img   saved  MFLOPS/W   batch\n");
     for (int i = 0; i < sizing->count; i++) {
         print_row(sizing, &sizing->rows[i]);
     }
     if (sizing->knee >= 0) {
-        printf("\nknee: %d CSDs; more of them add less than %g %% each\n", sizing->knee, o->knee);
+        printf("\nknee: %d CSDs; more of them add less than %g %% each\n", sizing->knee, s->knee);
     } else if (sizing->count > 1) {
-        printf("\nknee: none; up to the last, CSDs add %g %% or more\n", o->knee);
+        printf("\nknee: none; up to the last, CSDs add %g %% or more\n", s->knee);
     }
 }
 
@@ -200,17 +157,17 @@ static json_t *describe_row(const struct sim_sizing *sizing, const struct sim_si
                      report_json_real(row->flops_per_watt), "batch", row->batch);
 }
 
-static json_t *describe(const struct plan_options *o, const struct sim_sizing *sizing)
+static json_t *describe(const struct settings *s, const struct sim_sizing *sizing)
 {
     json_t *rows = json_array();
     for (int i = 0; i < sizing->count; i++) {
         json_array_append_new(rows, describe_row(sizing, &sizing->rows[i]));
     }
     json_t *knee = sizing->knee >= 0 ? json_integer(sizing->knee) : json_null();
-    return json_pack("{s:s, s:s, s:s, s:s, s:f, s:o, s:o, s:[s,s,s,s], s:s}", "host", o->host,
-                     "csd", o->csd, "net", o->net, "policy", o->policy, "knee_percent", o->knee,
-                     "knee", knee, "rows", rows, "modelled", "watts", "joules_per_image",
-                     "energy_saved", "flops_per_watt", "version", STN_VERSION);
+    return json_pack("{s:s, s:s, s:s, s:s, s:f, s:o, s:o, s:[s,s,s,s], s:s}", "host", s->host,
+                     "csd", s->csd, "net", s->net, "policy", settings_policy_names[s->policy],
+                     "knee_percent", s->knee, "knee", knee, "rows", rows, "modelled", "watts",
+                     "joules_per_image", "energy_saved", "flops_per_watt", "version", STN_VERSION);
 }
 
 struct drawing {
@@ -263,11 +220,11 @@ out_free:
     return status;
 }
 
-static enum stn_status draw(const struct plan_options *o, const struct sim_sizing *sizing,
+static enum stn_status draw(const struct settings *s, const struct sim_sizing *sizing,
                             const struct drawing *drawing)
 {
     char subtitle[256];
-    snprintf(subtitle, sizeof(subtitle), "%s with %s, %s; simulated", o->host, o->csd, o->net);
+    snprintf(subtitle, sizeof(subtitle), "%s with %s, %s; simulated", s->host, s->csd, s->net);
     const struct plot_options options_of_plot = {.title = drawing->title,
                                                  .subtitle = subtitle,
                                                  .x_label = "CSDs",
@@ -278,7 +235,7 @@ static enum stn_status draw(const struct plan_options *o, const struct sim_sizin
     if (status != STN_OK) {
         return status;
     }
-    status = add_series(plot, sizing, drawing->value, o->policy, false);
+    status = add_series(plot, sizing, drawing->value, settings_policy_names[s->policy], false);
     if (status == STN_OK && drawing->limit) {
         status = add_series(plot, sizing, drawing->limit, "sum of all nodes", true);
     }
@@ -289,51 +246,50 @@ static enum stn_status draw(const struct plan_options *o, const struct sim_sizin
     return status;
 }
 
-static enum stn_status show(const struct plan_options *o, const struct sim_sizing *sizing)
+static enum stn_status show(const struct settings *s, const struct sim_sizing *sizing)
 {
-    const struct drawing speeds = {o->plot, "Speed", "images a second", speed, ceiling};
-    const struct drawing energy = {o->plot_energy, "Energy, modelled", "joules an image", joules,
+    const struct drawing speeds = {s->plot, "Speed", "images a second", speed, ceiling};
+    const struct drawing energy = {s->plot_energy, "Energy, modelled", "joules an image", joules,
                                    NULL};
     enum stn_status status = STN_OK;
-    if (o->json) {
-        status = verb_print_json(describe(o, sizing));
+    if (s->json) {
+        status = verb_print_json(describe(s, sizing));
     } else {
-        print_human(o, sizing);
+        print_human(s, sizing);
     }
-    if (status == STN_OK && o->plot) {
-        status = draw(o, sizing, &speeds);
+    if (status == STN_OK && s->plot) {
+        status = draw(s, sizing, &speeds);
     }
-    if (status == STN_OK && o->plot_energy) {
-        status = draw(o, sizing, &energy);
+    if (status == STN_OK && s->plot_energy) {
+        status = draw(s, sizing, &energy);
     }
     return status;
 }
 
-static enum stn_status run_with_devices(const struct plan_options *o,
-                                        const struct sim_devices *devices)
+static enum stn_status run_with_devices(const struct settings *s, const struct sim_devices *devices)
 {
     struct sim_sizing_config config = {0};
     struct sim_sizing sizing;
     struct sim_device *host, *csd;
-    enum stn_status status = check(o, &config);
+    enum stn_status status = check(s, &config);
     if (status == STN_OK) {
-        status = sim_devices_require(devices, o->host, "--host", &host);
+        status = sim_devices_require(devices, s->host, "--host", &host);
     }
     if (status == STN_OK) {
-        status = sim_devices_require(devices, o->csd, "--csd", &csd);
+        status = sim_devices_require(devices, s->csd, "--csd", &csd);
     }
     if (status != STN_OK) {
         return status;
     }
-    if (o->plot_energy && !(host->power.busy_w > 0.0)) {
+    if (s->plot_energy && !(host->power.busy_w > 0.0)) {
         return stn_fail(STN_ERR_INVALID, "--plot-energy: device %s has no power in its profile",
-                        o->host);
+                        s->host);
     }
     config.host = host;
     config.csd = csd;
     status = sim_sizing_run(&config, &sizing);
     if (status == STN_OK) {
-        status = show(o, &sizing);
+        status = show(s, &sizing);
         sim_sizing_fini(&sizing);
     }
     return status;
@@ -341,23 +297,24 @@ static enum stn_status run_with_devices(const struct plan_options *o,
 
 static enum stn_status run(int argc, char **argv)
 {
-    struct plan_options o = {.policy = "balanced", .knee = 2.0};
-    struct base_option_result parsed;
+    struct stn_settings settings;
+    struct command_line line;
     bool done;
-    enum stn_status status = verb_parse(&command, argc, argv, &o, &parsed, &done);
+    enum stn_status status = verb_parse(&command, argc, argv, &settings, &line, &done);
     if (status != STN_OK || done) {
         return status;
     }
+    const struct settings *s = &settings.values;
     struct sim_devices devices = {0};
     status = sim_devices_add_builtin(&devices);
-    if (status == STN_OK && o.devices) {
-        status = sim_devices_add_file(&devices, o.devices);
+    if (status == STN_OK && s->devices) {
+        status = sim_devices_add_file(&devices, s->devices);
     }
     if (status == STN_OK) {
-        status = run_with_devices(&o, &devices);
+        status = run_with_devices(s, &devices);
     }
     sim_devices_fini(&devices);
     return status;
 }
 
-const struct verb verb_plan = {&command, run, false};
+const struct verb verb_size = {&command, run, false, NULL};
