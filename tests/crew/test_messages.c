@@ -156,6 +156,31 @@ static bool identities_are_compared(struct crew *crew)
     return crew_compare(crew, &own) == STN_ERR_INVALID;
 }
 
+// Node 1 sends bytes that are no report: the step fails on all nodes.
+static void send_nonsense(struct comm *comm, void *context)
+{
+    struct seen *seen = context;
+    const struct stn_train_config config = stn_train_defaults();
+    const struct crew_verdict *verdict;
+    struct crew crew;
+    uint8_t nonsense[WIRE_REPORT_BYTES], answer[WIRE_VERDICT_BYTES + NODES * WIRE_INT_BYTES];
+    memset(nonsense, 0xff, sizeof(nonsense));
+    enum stn_status status = crew_open(comm, &config, &crew);
+    if (!status && crew.rank == 1) {
+        struct wire_verdict heard = {0};
+        status = comm_gather(comm, COMM_CONTROL, 0, nonsense, sizeof(nonsense), NULL);
+        status = status ? status : comm_broadcast(comm, COMM_CONTROL, 0, answer, sizeof(answer));
+        status = !status && wire_decode(WIRE_VERDICT, answer, &heard)
+                     ? (enum stn_status)heard.status
+                     : status;
+    } else if (!status) {
+        const struct crew_node_report own = report_of(crew.rank);
+        status = crew_sum(&crew, &own, decide, seen, &verdict);
+    }
+    seen->right[comm_rank(comm)] = status == STN_ERR_CORRUPT;
+    crew_close(&crew);
+}
+
 static void talk(struct comm *comm, void *context)
 {
     struct seen *seen = context;
@@ -184,10 +209,27 @@ static void fields_arrive_where_they_were_said(void **state)
     }
 }
 
+static void a_report_that_cannot_be_read_fails_all(void **state)
+{
+    (void)state;
+    struct seen seen = {0};
+    struct capture capture;
+    capture_start(&capture);
+    nodes_run(NODES, 30.0, send_nonsense, &seen);
+    capture_stop();
+    assert_false(seen.decided);
+    assert_int_equal(capture.lines, 1);
+    assert_non_null(strstr(capture.last, "sent a message (report) that cannot be read"));
+    for (int i = 0; i < NODES; i++) {
+        assert_int_equal(seen.right[i], 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fields_arrive_where_they_were_said),
+        cmocka_unit_test(a_report_that_cannot_be_read_fails_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
