@@ -160,12 +160,12 @@ static bool identities_are_compared(struct crew *crew)
 static void send_nonsense(struct comm *comm, void *context)
 {
     struct seen *seen = context;
-    const struct stn_train_config config = stn_train_defaults();
+    const struct settings settings = settings_defaults(STN_VERB_TRAIN);
     const struct crew_verdict *verdict;
     struct crew crew;
     uint8_t nonsense[WIRE_REPORT_BYTES], answer[WIRE_VERDICT_BYTES + NODES * WIRE_INT_BYTES];
     memset(nonsense, 0xff, sizeof(nonsense));
-    enum stn_status status = crew_open(comm, &config, &crew);
+    enum stn_status status = crew_open(comm, &settings, &crew);
     if (!status && crew.rank == 1) {
         struct wire_verdict heard = {0};
         status = comm_gather(comm, COMM_CONTROL, 0, nonsense, sizeof(nonsense), NULL);
