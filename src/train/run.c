@@ -6,11 +6,10 @@
 
 #include "base/clock.h"
 #include "base/setting_mark.h"
-#include "engine/memory.h"
 #include "infer/evaluate.h"
 #include "stannis/log.h"
 #include "train/run.h"
-#include "train/trainer.h"
+#include "trainer/trainer.h"
 
 // One run of this process.
 struct run {
@@ -31,19 +30,27 @@ struct run {
 static bool stop_requested(const struct run *r)
 {
     const struct trainer *t = &r->trainer;
-    return t->nodes.size > 1 ? t->stop : trainer_polls_stop(t);
+    return t->nodes.size > 1 ? t->step.stop : step_polls_stop(&t->step);
 }
 
 // ---- saving ------------------------------------------------------------------------------------
+
+// A net that is not finite must not replace a good checkpoint.
+static enum stn_status check_finite(struct trainer *t)
+{
+    double wrong = step_model_not_finite(&t->step.model);
+    return wrong == 0.0 ? STN_OK
+                        : step_fail_diverged(&t->step, "a weight", wrong, t->meta.progress.step);
+}
 
 // Node 0 saves; the others, which have no path, learn whether that went well.
 static enum stn_status save(struct run *r, const char *path)
 {
     struct trainer *t = &r->trainer;
-    enum stn_status status = path ? trainer_check_finite(t) : STN_OK;
+    enum stn_status status = path ? check_finite(t) : STN_OK;
     if (!status && path) {
         comm_set_phase(t->nodes.comm, t->meta.progress.step, "saving");
-        status = checkpoint_save(path, &t->meta, t->engine.net, t->optim);
+        status = checkpoint_save(path, &t->meta, t->step.model.engine.net, t->step.model.optim);
     }
     status = crew_agree(&t->nodes, status);
     if (!status && path && r->observer.saved) {
@@ -58,13 +65,13 @@ static enum stn_status save(struct run *r, const char *path)
 static double eta(const struct run *r)
 {
     const struct trainer *t = &r->trainer;
-    int64_t left = t->steps_total - t->meta.progress.step;
-    int64_t epoch_steps = (t->feed.samples + t->feed.batch - 1) / t->feed.batch;
+    int64_t left = t->step.course.steps_total - t->meta.progress.step;
+    int64_t epoch_steps = (t->data.train.samples + t->data.train.batch - 1) / t->data.train.batch;
     double evaluations = ceil((double)left / (double)epoch_steps);
     return (double)left * r->train_seconds / (double)r->steps + evaluations * r->eval_seconds;
 }
 
-static void tell_step(const struct run *r, const struct train_step *step, double seconds,
+static void tell_step(const struct run *r, const struct step_outcome *step, double seconds,
                       double wait)
 {
     if (!r->observer.step) {
@@ -76,7 +83,7 @@ static void tell_step(const struct run *r, const struct train_step *step, double
         .step = progress->step,
         .epoch = progress->epoch + 1,
         .epoch_position = progress->position,
-        .epoch_samples = r->trainer.feed.samples,
+        .epoch_samples = r->trainer.data.train.samples,
         .images = step->images,
         .loss = step->totals.loss_sum / count,
         .accuracy = (double)step->totals.correct / count,
@@ -87,7 +94,7 @@ static void tell_step(const struct run *r, const struct train_step *step, double
         .elapsed_seconds = base_clock_seconds() - r->begin,
         .eta_seconds = eta(r),
         .nodes = r->trainer.nodes.size,
-        .node = r->trainer.adapt ? crew_adapt_nodes(r->trainer.adapt) : NULL,
+        .node = r->trainer.step.peers.adapt ? crew_adapt_nodes(r->trainer.step.peers.adapt) : NULL,
     };
     r->observer.step(r->observer.context, &told);
 }
@@ -96,13 +103,13 @@ static enum stn_status run_step(struct run *r)
 {
     struct trainer *t = &r->trainer;
     int64_t begin = base_clock_ns();
-    int64_t waited = data_loader_stats(t->feed.loader).wait_ns;
-    struct train_step step;
-    enum stn_status status = train_step(t, &step);
+    int64_t waited = data_loader_stats(t->data.train.loader).wait_ns;
+    struct step_outcome step;
+    enum stn_status status = step_take(&t->step, &step);
     if (status) {
         return status;
     }
-    double wait = (double)(data_loader_stats(t->feed.loader).wait_ns - waited) * 1e-9;
+    double wait = (double)(data_loader_stats(t->data.train.loader).wait_ns - waited) * 1e-9;
     double seconds = (double)(base_clock_ns() - begin + 1) * 1e-9;
     r->steps++;
     r->images += step.images;
@@ -111,14 +118,14 @@ static enum stn_status run_step(struct run *r)
     r->epoch.images += step.images;
     r->epoch.seconds += seconds;
     tell_step(r, &step, seconds, wait);
-    if (t->adapt) {
-        crew_adapt_tell(t->adapt, &r->observer);
+    if (t->step.peers.adapt) {
+        crew_adapt_tell(t->step.peers.adapt, &r->observer);
     }
 
     int64_t every = t->meta.settings->checkpoint_steps;
     bool due = every > 0 && t->meta.progress.step % every == 0 &&
-               t->meta.progress.position < t->feed.samples;
-    return due ? save(r, t->last_path) : STN_OK;
+               t->meta.progress.position < t->data.train.samples;
+    return due ? save(r, t->output.last) : STN_OK;
 }
 
 // ---- an epoch's end ----------------------------------------------------------------------------
@@ -131,11 +138,11 @@ static double mean(double sum, int64_t count)
 // Who is slow in training is slow in evaluating.
 static void follow_split(struct trainer *t)
 {
-    const int *split = crew_feed_split_at(&t->feed, t->meta.progress.step);
-    if (t->validation.batch != t->feed.batch) {
-        crew_feed_rebatch(&t->validation, split, t->feed.batch, 0);
-    } else if (t->feed.split_count == 1) {
-        crew_feed_set_split(&t->validation, split);
+    const int *split = crew_feed_split_at(&t->data.train, t->meta.progress.step);
+    if (t->data.validation.batch != t->data.train.batch) {
+        crew_feed_rebatch(&t->data.validation, split, t->data.train.batch, 0);
+    } else if (t->data.train.split_count == 1) {
+        crew_feed_set_split(&t->data.validation, split);
     }
 }
 
@@ -144,12 +151,12 @@ static enum stn_status evaluate(struct run *r, struct kernel_loss_totals *totals
     struct trainer *t = &r->trainer;
     *totals = (struct kernel_loss_totals){0};
     r->eval_seconds = 0.0;
-    if (!t->validation.loader) {
+    if (!t->data.validation.loader) {
         return STN_OK;
     }
     const struct infer_evaluation e = {
-        .net = t->engine.net,
-        .feed = &t->validation,
+        .net = t->step.model.engine.net,
+        .feed = &t->data.validation,
         .observer = &r->observer,
     };
     double begin = base_clock_seconds();
@@ -162,7 +169,8 @@ static enum stn_status evaluate(struct run *r, struct kernel_loss_totals *totals
     *totals = verdict->totals;
     r->eval_seconds = base_clock_seconds() - begin;
     if (!status && !isfinite(totals->loss_sum)) {
-        return trainer_diverged(t, "validation loss", totals->loss_sum, t->meta.progress.step);
+        return step_fail_diverged(&t->step, "validation loss", totals->loss_sum,
+                                  t->meta.progress.step);
     }
     return status;
 }
@@ -208,7 +216,7 @@ static enum stn_status close_epoch(struct run *r)
     if (best) {
         progress->best_accuracy = progress->last_accuracy;
     }
-    if (progress->position == t->feed.samples) {
+    if (progress->position == t->data.train.samples) {
         progress->epoch++;
         progress->position = 0;
         progress->totals = (struct kernel_loss_totals){0};
@@ -216,9 +224,9 @@ static enum stn_status close_epoch(struct run *r)
     tell_epoch(r, epoch, &trained, &evaluated, best);
     // Best first: if we die in between, the old last.safetensors leads here again.
     if (best) {
-        status = save(r, t->best_path);
+        status = save(r, t->output.best);
     }
-    return status ? status : save(r, t->last_path);
+    return status ? status : save(r, t->output.last);
 }
 
 // ---- the run -----------------------------------------------------------------------------------
@@ -227,9 +235,9 @@ static bool is_over(const struct run *r)
 {
     const struct trainer *t = &r->trainer;
     const struct checkpoint_progress *progress = &t->meta.progress;
-    bool epoch_pending = progress->position == t->feed.samples;
+    bool epoch_pending = progress->position == t->data.train.samples;
     return progress->epoch >= t->meta.settings->epochs ||
-           (progress->step >= t->steps_total && !epoch_pending);
+           (progress->step >= t->step.course.steps_total && !epoch_pending);
 }
 
 static enum stn_status run_loop(struct run *r)
@@ -237,7 +245,7 @@ static enum stn_status run_loop(struct run *r)
     const struct trainer *t = &r->trainer;
     while (!is_over(r)) {
         enum stn_status status =
-            t->meta.progress.position < t->feed.samples ? run_step(r) : close_epoch(r);
+            t->meta.progress.position < t->data.train.samples ? run_step(r) : close_epoch(r);
         if (!status && !is_over(r) && stop_requested(r)) {
             status = STN_ERR_INTERRUPTED;
         }
@@ -256,26 +264,26 @@ static void tell_start(const struct run *r)
     }
     const struct trainer *t = &r->trainer;
     const struct settings *settings = t->meta.settings;
-    struct stn_model_cost cost = nn_net_cost(t->engine.net);
+    struct stn_model_cost cost = nn_net_cost(t->step.model.engine.net);
     const struct stn_train_start told = {
         .net = settings->net,
-        .backend_version = kernel_version(t->engine.kernel),
-        .data = stn_dataset_info(t->sets.public_set),
+        .backend_version = kernel_version(t->step.model.engine.kernel),
+        .data = stn_dataset_info(t->data.sets.public_set),
         .settings = &r->resolved,
         .epochs = settings->epochs,
         .batch = settings->batch,
         .micro_batch = settings->micro_batch,
-        .threads = t->engine.threads,
-        .loader_threads = t->loader_threads,
+        .threads = t->step.model.engine.threads,
+        .loader_threads = t->data.loader_threads,
         .nodes = t->nodes.size,
-        .node = t->all,
-        .private_samples = t->sets.private_samples,
-        .cpu_affinity = t->engine.cpu.affinity,
-        .cpu_quota = t->engine.cpu.quota,
+        .node = t->step.peers.all,
+        .private_samples = t->data.sets.private_samples,
+        .cpu_affinity = t->step.model.engine.cpu.affinity,
+        .cpu_quota = t->step.model.engine.cpu.quota,
         .parameters = cost.parameters,
-        .steps_total = t->steps_total,
+        .steps_total = t->step.course.steps_total,
         .macs = cost.macs,
-        .planned_bytes = engine_memory_needed(t->engine.net, trainer_state_bytes(t)),
+        .planned_bytes = step_model_memory(&t->step.model),
         .first_step = t->meta.progress.step,
         .seed = settings->seed,
     };
@@ -291,13 +299,13 @@ static enum stn_status tell_nodes(struct run *r, struct stn_train_result *out)
         return status;
     }
     for (int i = 0; i < t->nodes.size; i++) {
-        out->skipped += t->all[i].skipped;
+        out->skipped += t->step.peers.all[i].skipped;
     }
-    if (t->adapt) {
-        crew_adapt_tell_end(t->adapt, &r->observer);
+    if (t->step.peers.adapt) {
+        crew_adapt_tell_end(t->step.peers.adapt, &r->observer);
     }
     if (t->nodes.size > 1 && r->observer.nodes) {
-        r->observer.nodes(r->observer.context, t->all, t->nodes.size);
+        r->observer.nodes(r->observer.context, t->step.peers.all, t->nodes.size);
     }
     return STN_OK;
 }
@@ -315,8 +323,8 @@ static void fill_result(const struct run *r, struct stn_train_result *out)
         .loss = progress->last_loss,
         .accuracy = progress->last_accuracy,
         .best_accuracy = progress->best_accuracy,
-        .lost = t->lost,
-        .threads = t->engine.threads,
+        .lost = t->step.course.lost,
+        .threads = t->step.model.engine.threads,
     };
 }
 
@@ -331,12 +339,12 @@ static enum stn_status run_all(struct run *r, struct stn_train_result *out)
                 "epochs or " BASE_SETTING "steps",
                 t->meta.progress.step);
     } else {
-        crew_feed_seek(&t->feed, t->meta.progress.epoch, t->meta.progress.position,
+        crew_feed_seek(&t->data.train, t->meta.progress.epoch, t->meta.progress.position,
                        t->meta.settings->epochs);
     }
     enum stn_status status = run_loop(r);
     if (status == STN_ERR_INTERRUPTED) {
-        enum stn_status saved = save(r, t->last_path);
+        enum stn_status saved = save(r, t->output.last);
         status = saved ? saved : status;
     }
     if (status == STN_OK || status == STN_ERR_INTERRUPTED) {

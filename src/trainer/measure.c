@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A trainer measured: tune/tune.h's probe made of the steps that it will do, with its own data,
 // kernels, sums and exchange. Weights stay put (a learning rate of 0) but for the optimizer's state
-// and running statistics, which whoever tunes sets anew afterwards.
+// and running statistics, which are set anew when all is measured.
 #include <limits.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/setting_mark.h"
-#include "engine/memory.h"
-#include "train/trainer.h"
+#include "trainer/trainer.h"
+#include "tune/plan.h"
 #include "tune/tune.h"
 
 // The step that the exchange is tried with takes at most about so long.
@@ -37,22 +37,20 @@ static enum stn_status take_whole(struct crew_feed *feed, struct data_batch **ou
     return crew_feed_next(feed, out);
 }
 
-static enum stn_status compute(struct probe *probe, int micro_batches, enum trainer_sums last,
+static enum stn_status compute(struct probe *probe, int micro_batches, enum step_sums last,
                                struct kernel_loss_totals *totals)
 {
-    const struct trainer_work work = {
+    const struct step_work work = {
         .feed = &probe->feed, .take = take_whole, .micro_batches = micro_batches, .last = last};
-    nn_net_begin_step(probe->trainer->engine.net);
-    return trainer_compute(probe->trainer, &work, totals);
+    nn_net_begin_step(probe->trainer->step.model.engine.net);
+    return step_compute(&probe->trainer->step, &work, totals);
 }
 
 static void update(struct probe *probe, int64_t count)
 {
     struct trainer *t = probe->trainer;
     if (count > 0) {
-        nn_net_merge_statistics(t->engine.net, (double)count, trainer_statistics_momentum);
-        engine_descend(&t->engine, t->optim, 0.0, count);
-        engine_flip(&t->engine, t->optim);
+        step_model_update(&t->step.model, 0.0, count);
     }
 }
 
@@ -61,7 +59,7 @@ static enum stn_status step_alone(void *context, int micro_batches, struct tune_
     struct probe *probe = context;
     struct kernel_loss_totals totals = {0};
     double begin = base_clock_seconds();
-    enum stn_status status = compute(probe, micro_batches, TRAINER_LEAVE, &totals);
+    enum stn_status status = compute(probe, micro_batches, STEP_LEAVE, &totals);
     double computed = base_clock_seconds();
     if (!status) {
         update(probe, totals.count);
@@ -79,10 +77,10 @@ static enum stn_status step_together(void *context, int micro_batches, struct tu
     struct crew_node_report own = {.vitals.step = hypertune_no_step};
     const struct crew_verdict *verdict;
     double begin = base_clock_seconds();
-    exchange_begin(t->exchange);
-    own.status = compute(probe, micro_batches, TRAINER_SEND, &own.totals);
+    exchange_begin(t->step.peers.exchange);
+    own.status = compute(probe, micro_batches, STEP_SEND, &own.totals);
     double computed = base_clock_seconds();
-    enum stn_status status = exchange_finish(t->exchange);
+    enum stn_status status = exchange_finish(t->step.peers.exchange);
     if (!status) {
         status = crew_sum(&t->nodes, &own, NULL, NULL, &verdict);
     }
@@ -107,21 +105,22 @@ static enum stn_status exchange_alone(void *context, double *seconds)
         return status;
     }
     double begin = base_clock_seconds();
-    nn_net_begin_step(t->engine.net);
-    exchange_begin(t->exchange);
-    status = exchange_finish(t->exchange);
+    nn_net_begin_step(t->step.model.engine.net);
+    exchange_begin(t->step.peers.exchange);
+    status = exchange_finish(t->step.peers.exchange);
     *seconds = base_clock_seconds() - begin;
     return status;
 }
 
 static bool stop_wanted(void *context)
 {
-    return trainer_polls_stop(((struct probe *)context)->trainer);
+    return step_polls_stop(&((struct probe *)context)->trainer->step);
 }
 
 static enum stn_status probe_open(struct trainer *t, struct probe *out)
 {
-    struct crew_feed_config feed = trainer_feed_config(t, STN_SUBSET_TRAIN);
+    const struct trainer_reading reading = trainer_reading(t);
+    struct crew_feed_config feed = trainer_data_feed(&t->data, &reading, STN_SUBSET_TRAIN);
     feed.nodes = 0;
     feed.batch = t->meta.settings->micro_batch;
     *out = (struct probe){.trainer = t};
@@ -136,15 +135,15 @@ static enum stn_status probe_open(struct trainer *t, struct probe *out)
 
 static struct crew_node_profile *own_profile(struct trainer *t)
 {
-    return &t->profile.about[t->nodes.rank];
+    return &t->assignment.profile.about[t->nodes.rank];
 }
 
 static enum stn_status gather_profiles(struct trainer *t)
 {
     const struct crew_node_profile own = *own_profile(t);
-    enum stn_status status = crew_profile_gather(&t->nodes, &own, &t->profile);
+    enum stn_status status = crew_profile_gather(&t->nodes, &own, &t->assignment.profile);
     if (!status) {
-        crew_profile_use_measured(&t->profile);
+        crew_profile_use_measured(&t->assignment.profile);
     }
     return status;
 }
@@ -169,7 +168,7 @@ static enum stn_status check_memory(struct trainer *t)
 // Lines, then what the exchange costs at about the split that they lead to.
 static enum stn_status measure(struct trainer *t, const struct tune_config *config)
 {
-    struct crew_profile *profile = &t->profile;
+    struct crew_profile *profile = &t->assignment.profile;
     struct crew_node_profile *own = own_profile(t);
     const struct tune_subject subject = trainer_subject(t);
     int nodes = t->nodes.size, batch;
@@ -209,13 +208,13 @@ static enum stn_status check_feasible(struct trainer *t)
     const struct tune_subject subject = trainer_subject(t);
     struct crew_splits splits = {0};
     int batch;
-    crew_profile_guess(&t->profile);
-    enum stn_status status = tune_plan_split(&subject, &t->profile, &batch, &splits);
+    crew_profile_guess(&t->assignment.profile);
+    enum stn_status status = tune_plan_split(&subject, &t->assignment.profile, &batch, &splits);
     crew_splits_fini(&splits);
     return status;
 }
 
-enum stn_status trainer_tune(struct trainer *t)
+enum stn_status trainer_measure(struct trainer *t)
 {
     struct probe probe = {0};
     double begin = base_clock_seconds();
@@ -237,15 +236,16 @@ enum stn_status trainer_tune(struct trainer *t)
         config.observer = t->observer;
         config.micro_batch = t->meta.settings->micro_batch;
         tune_set_budget(&config, t->meta.settings->tune_seconds);
-        tune_take_turns(t->profile.about, t->nodes.size, t->nodes.rank, &config.slot,
+        tune_take_turns(t->assignment.profile.about, t->nodes.size, t->nodes.rank, &config.slot,
                         &config.slots);
         for (int i = 0; i < t->nodes.size; i++) {
-            t->profile.in_turn |= tune_crowding(t->profile.about, t->nodes.size, i) > 1.0;
+            t->assignment.profile.in_turn |=
+                tune_crowding(t->assignment.profile.about, t->nodes.size, i) > 1.0;
         }
         status = measure(t, &config);
     }
     crew_feed_close(&probe.feed);
-    exchange_forget_stats(t->exchange);
-    t->profile.seconds = base_clock_seconds() - begin;
+    exchange_forget_stats(t->step.peers.exchange);
+    t->assignment.profile.seconds = base_clock_seconds() - begin;
     return status;
 }

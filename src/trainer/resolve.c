@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trainer's settings become: a checkpoint, a plan and a split say what the user left open.
+// What a training's settings become: a checkpoint, a plan and a split say what the user left open.
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "stannis/log.h"
-#include "train/check.h"
-#include "train/trainer.h"
+#include "trainer/check.h"
+#include "trainer/trainer.h"
+#include "tune/plan.h"
 
 // What a user leaves open although nobody but him could say it.
 static void fill_gaps(const struct settings *wish, struct settings *resolved)
@@ -34,8 +35,8 @@ static enum stn_status merge_checkpoint(struct trainer *t, const char *path,
     return status;
 }
 
-enum stn_status trainer_settle_wish(struct trainer *t, const struct settings *wish,
-                                    struct settings *resolved)
+enum stn_status trainer_resolve_wish(struct trainer *t, const struct settings *wish,
+                                     struct settings *resolved)
 {
     *resolved = *wish;
     t->meta.settings = resolved;
@@ -50,19 +51,7 @@ enum stn_status trainer_settle_wish(struct trainer *t, const struct settings *wi
     if (resolved->batch == 0 && !resolved->split && !resolved->plan) {
         resolved->batch = SETTINGS_BATCH_USUAL; // else they say it
     }
-    return status ? status : train_settings_check(resolved);
-}
-
-struct tune_subject trainer_subject(const struct trainer *t)
-{
-    return (struct tune_subject){
-        .settings = t->meta.settings,
-        .cluster = &t->nodes.cluster,
-        .channels = t->meta.channels,
-        .classes = t->meta.classes,
-        .counts = t->sets.counts[STN_SUBSET_TRAIN],
-        .samples = t->meta.train_samples,
-    };
+    return status ? status : trainer_settings_check(resolved);
 }
 
 // Node 0 looks.
@@ -83,21 +72,21 @@ static enum stn_status check_plan(struct trainer *t)
     const struct tune_subject subject = trainer_subject(t);
     char why[160];
     if (!settings->cache) {
-        return tune_plan_check(t->plan, &subject, settings->plan);
+        return tune_plan_check(t->assignment.plan, &subject, settings->plan);
     }
-    if (!tune_plan_fits(t->plan, &subject, why, sizeof(why))) {
+    if (!tune_plan_fits(t->assignment.plan, &subject, why, sizeof(why))) {
         if (t->nodes.rank == 0) {
             stn_log(STN_LOG_INFO, "%s: %s; measuring anew", settings->plan, why);
         }
-        stn_plan_destroy(t->plan);
-        t->plan = NULL;
+        stn_plan_destroy(t->assignment.plan);
+        t->assignment.plan = NULL;
     }
     return STN_OK;
 }
 
-enum stn_status trainer_open_plan(struct trainer *t, struct settings *resolved)
+enum stn_status trainer_resolve_plan(struct trainer *t, struct settings *resolved)
 {
-    resolved->image_size = stn_dataset_info(t->sets.public_set)->image_size;
+    resolved->image_size = stn_dataset_info(t->data.sets.public_set)->image_size;
     bool there;
     char *path = NULL;
     enum stn_status status = plan_is_there(t, &there);
@@ -106,19 +95,19 @@ enum stn_status trainer_open_plan(struct trainer *t, struct settings *resolved)
     }
     status = crew_share_file(&t->nodes, resolved->plan, &path);
     if (!status) {
-        status = stn_plan_read(path, &t->plan);
+        status = stn_plan_read(path, &t->assignment.plan);
     }
     free(path);
     if (!status) {
         status = check_plan(t);
     }
-    if (status || !t->plan) {
+    if (status || !t->assignment.plan) {
         return status;
     }
-    resolved->micro_batch = stn_plan_info(t->plan)->micro_batch;
-    resolved->batch = resolved->batch ? resolved->batch : stn_plan_info(t->plan)->batch;
+    resolved->micro_batch = stn_plan_info(t->assignment.plan)->micro_batch;
+    resolved->batch = resolved->batch ? resolved->batch : stn_plan_info(t->assignment.plan)->batch;
     if (resolved->policy == STN_POLICY_DEFAULT) {
-        resolved->policy = stn_plan_info(t->plan)->policy;
+        resolved->policy = stn_plan_info(t->assignment.plan)->policy;
     }
     return STN_OK;
 }
@@ -164,9 +153,9 @@ enum stn_status trainer_resolve_sizes(struct trainer *t, const struct stn_model_
     }
     int micro_batches = (resolved->batch + resolved->micro_batch - 1) / resolved->micro_batch;
     enum stn_status status =
-        crew_splits_parse(resolved->split, t->nodes.size, micro_batches, &t->splits);
+        crew_splits_parse(resolved->split, t->nodes.size, micro_batches, &t->assignment.splits);
     if (!status && resolved->batch == 0) {
-        resolved->batch = crew_splits_sum(&t->splits) * resolved->micro_batch;
+        resolved->batch = crew_splits_sum(&t->assignment.splits) * resolved->micro_batch;
     }
     return status;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/check.h"
+#include "trainer/check.h"
 
 #include "base/setting_mark.h"
 
@@ -34,7 +34,7 @@ static enum stn_status check_learning(const struct settings *s)
     return STN_OK;
 }
 
-enum stn_status train_settings_check(const struct settings *settings)
+enum stn_status trainer_settings_check(const struct settings *settings)
 {
     enum stn_status status = settings_check(STN_VERB_TRAIN, settings);
     if (status) {

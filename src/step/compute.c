@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of a step that a node does by itself: its micro-batches, one after the other or as many
 // at once as the net likes to have abreast, and where their gradients go. Allocates nothing.
-#include "train/trainer.h"
+#include "step/step.h"
 
 static void gradients_final(void *context, size_t from)
 {
@@ -19,7 +19,7 @@ struct group {
     int count;
 };
 
-static enum stn_status group_take(const struct trainer_work *work, int count, struct group *out)
+static enum stn_status group_take(const struct step_work *work, int count, struct group *out)
 {
     enum stn_status status = STN_OK;
     out->count = 0;
@@ -30,7 +30,7 @@ static enum stn_status group_take(const struct trainer_work *work, int count, st
     return status;
 }
 
-static void group_release(const struct trainer_work *work, struct group *group)
+static void group_release(const struct step_work *work, struct group *group)
 {
     for (int i = 0; i < group->count; i++) {
         crew_feed_release(work->feed, group->batches[i]);
@@ -39,10 +39,10 @@ static void group_release(const struct trainer_work *work, struct group *group)
 
 // How many of those that are left to take next. What leaves for other nodes leaves while the last
 // one goes backwards; with one in each thread nothing would be final before all is.
-static int group_size(const struct trainer *t, enum trainer_sums last, int left)
+static int group_size(const struct step *step, enum step_sums last, int left)
 {
-    int abreast = nn_net_abreast(t->engine.net);
-    bool leaves = last == TRAINER_SEND && t->nodes.size > 1 && t->meta.settings->overlap;
+    int abreast = nn_net_abreast(step->model.engine.net);
+    bool leaves = last == STEP_SEND && step->nodes->size > 1 && step->settings->overlap;
     return left > abreast || (left == abreast && !leaves) ? abreast : 1;
 }
 
@@ -59,33 +59,33 @@ static bool is_whole(const struct group *group)
 
 // While the last micro-batch goes backwards, finished gradients leave already (with one node: are
 // rounded); of those before it they are kept as long as they are in the cache.
-static enum stn_status train_one(struct trainer *t, const struct data_batch *batch,
-                                 enum trainer_sums sums, struct kernel_loss_totals *totals)
+static enum stn_status train_one(struct step *step, const struct data_batch *batch,
+                                 enum step_sums sums, struct kernel_loss_totals *totals)
 {
-    struct nn_net *net = t->engine.net;
+    struct nn_net *net = step->model.engine.net;
     enum stn_status status = STN_OK;
-    if (sums == TRAINER_SEND && t->meta.settings->overlap) {
-        nn_net_watch_gradients(net, gradients_final, t->exchange);
-    } else if (sums == TRAINER_KEEP && t->meta.settings->exact) {
-        nn_net_watch_gradients(net, gradients_kept, t->exchange);
+    if (sums == STEP_SEND && step->settings->overlap) {
+        nn_net_watch_gradients(net, gradients_final, step->peers.exchange);
+    } else if (sums == STEP_KEEP && step->settings->exact) {
+        nn_net_watch_gradients(net, gradients_kept, step->peers.exchange);
     }
     if (batch->count > 0) {
         status = nn_net_train(net, batch->images, batch->labels, batch->keys, batch->count, totals);
     }
     nn_net_watch_gradients(net, NULL, NULL);
-    if (sums != TRAINER_KEEP || t->meta.settings->exact) {
+    if (sums != STEP_KEEP || step->settings->exact) {
         nn_net_collect_gradients(net); // exact sums take each micro-batch's out of the array
     }
-    if (sums == TRAINER_KEEP) {
-        exchange_keep(t->exchange);
+    if (sums == STEP_KEEP) {
+        exchange_keep(step->peers.exchange);
     }
     return status;
 }
 
-static enum stn_status train_abreast(struct trainer *t, const struct group *group,
-                                     enum trainer_sums sums, struct kernel_loss_totals *totals)
+static enum stn_status train_abreast(struct step *step, const struct group *group,
+                                     enum step_sums sums, struct kernel_loss_totals *totals)
 {
-    struct nn_net *net = t->engine.net;
+    struct nn_net *net = step->model.engine.net;
     struct nn_micro_batch batches[NN_ABREAST_MAX];
     for (int i = 0; i < group->count; i++) {
         const struct data_batch *batch = group->batches[i];
@@ -95,29 +95,29 @@ static enum stn_status train_abreast(struct trainer *t, const struct group *grou
     enum stn_status status = nn_net_train_abreast(net, batches, totals);
     for (int i = 0; i < group->count; i++) {
         nn_net_collect_abreast(net, i);
-        if (i < group->count - 1 || sums == TRAINER_KEEP) {
-            exchange_keep(t->exchange);
+        if (i < group->count - 1 || sums == STEP_KEEP) {
+            exchange_keep(step->peers.exchange);
         }
     }
     return status;
 }
 
-static enum stn_status group_train(struct trainer *t, const struct group *group,
-                                   enum trainer_sums sums, struct kernel_loss_totals *totals)
+static enum stn_status group_train(struct step *step, const struct group *group,
+                                   enum step_sums sums, struct kernel_loss_totals *totals)
 {
     if (group->count > 1 && is_whole(group)) {
-        return train_abreast(t, group, sums, totals);
+        return train_abreast(step, group, sums, totals);
     }
     enum stn_status status = STN_OK;
     for (int i = 0; i < group->count && !status; i++) {
-        enum trainer_sums own = i < group->count - 1 ? TRAINER_KEEP : sums;
-        status = train_one(t, group->batches[i], own, totals);
+        enum step_sums own = i < group->count - 1 ? STEP_KEEP : sums;
+        status = train_one(step, group->batches[i], own, totals);
     }
     return status;
 }
 
 // How many are to be done in all: other nodes may have taken some, or given.
-static enum stn_status look_around(struct trainer *t, const struct trainer_work *work, int done,
+static enum stn_status look_around(struct step *step, const struct step_work *work, int done,
                                    int *total)
 {
     const int *after;
@@ -125,36 +125,36 @@ static enum stn_status look_around(struct trainer *t, const struct trainer_work 
         return STN_OK;
     }
     enum stn_status status =
-        crew_trade_look(work->trade, done, nn_net_abreast(t->engine.net), &after);
+        crew_trade_look(work->trade, done, nn_net_abreast(step->model.engine.net), &after);
     if (after) {
         crew_feed_trade(work->feed, after);
-        *total = after[t->nodes.rank];
+        *total = after[step->nodes->rank];
     }
     return status;
 }
 
-enum stn_status trainer_compute(struct trainer *t, const struct trainer_work *work,
-                                struct kernel_loss_totals *totals)
+enum stn_status step_compute(struct step *step, const struct step_work *work,
+                             struct kernel_loss_totals *totals)
 {
     int total = work->micro_batches, done = 0;
-    enum stn_status status = look_around(t, work, done, &total);
+    enum stn_status status = look_around(step, work, done, &total);
     while (done < total && !status) {
         struct group group;
-        status = group_take(work, group_size(t, work->last, total - done), &group);
+        status = group_take(work, group_size(step, work->last, total - done), &group);
         done += group.count;
         if (!status) {
-            status = group_train(t, &group, done < total ? TRAINER_KEEP : work->last, totals);
+            status = group_train(step, &group, done < total ? STEP_KEEP : work->last, totals);
         }
-        for (int i = 0; i < group.count && work->audited && !status; i++) {
-            crew_audit_add(t->audit, work->feed->taken.step.epoch + 1, t->meta.progress.step + 1,
+        for (int i = 0; i < group.count && work->audit && !status; i++) {
+            crew_audit_add(work->audit, work->feed->taken.step.epoch + 1, step->progress->step + 1,
                            group.batches[i]);
         }
         group_release(work, &group);
-        if (t->hooks && t->hooks->computed) {
-            t->hooks->computed(t->hooks->context);
+        if (step->hooks && step->hooks->computed) {
+            step->hooks->computed(step->hooks->context);
         }
         if (!status) {
-            status = look_around(t, work, done, &total);
+            status = look_around(step, work, done, &total);
         }
     }
     return status;
