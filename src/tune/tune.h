@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tuning finds out how fast nodes are. Each measures its own steps, of a few sizes, until the line
 // through them is good enough (plan/fit.h). The caller does the steps: a trainer real ones
-// (train/trainer_tune.c), tests made-up ones.
+// (trainer/measure.c), tests made-up ones.
 //
 // Nodes measure at the same time, as they will train: what they share then (memory, caches, a
 // core's two threads) they share now. A node that is done goes on computing until all are. Only
