@@ -2,7 +2,6 @@
 // The list of networks, and what they cost.
 #include "nn/model.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/need.h"
@@ -51,15 +50,6 @@ bool nn_image_is_small(const struct nn_graph *g, nn_value image)
     return nn_shape(g, image).h < NN_SMALL_IMAGE;
 }
 
-static bool is_listed(const struct stn_model_info *model)
-{
-    bool found = false;
-    for (int i = 0; i < MODEL_COUNT; i++) {
-        found = found || model == &models[i].info;
-    }
-    return found;
-}
-
 // What creating the net does not look at itself.
 static enum stn_status check_measured(const struct stn_model_info *model,
                                       const struct stn_model_shape *shape, int micro_batch,
@@ -70,7 +60,7 @@ static enum stn_status check_measured(const struct stn_model_info *model,
     if (!status) {
         status = base_need(out, call, "place for the cost");
     }
-    if (!status && !is_listed(model)) {
+    if (!status && !nn_model_of(model)) {
         status = stn_fail(STN_ERR_INVALID, "%s: the network is not one of stn_model_at", call);
     }
     if (!status && (shape->classes > CLASSES_MOST || micro_batch > MICRO_BATCH_MOST)) {
