@@ -3,7 +3,7 @@
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 
-.PHONY: all test demo bench lint format asan tsan fuzz mutants install clean help
+.PHONY: all test demo bench lint format asan tsan fuzz mutants install uninstall clean help
 .DEFAULT_GOAL := all
 
 all: build/release/build.ninja  ## the release program, at build/stannis
@@ -44,8 +44,12 @@ fuzz:  ## a short run of each fuzz target
 mutants: setup  ## each row of tests/mutants.json must make its tests fail; ten seconds a row
 	@scripts/mutants.py
 
-install: all  ## into PREFIX (/usr/local)
-	@cmake --install build/release --prefix $(PREFIX)
+install: build/release/build.ninja  ## program, libraries, headers and manual into PREFIX (/usr/local); DESTDIR stages
+	@cmake --build --preset release -j $(JOBS) --target stannis stannis_shared stannis_static manual
+	@cmake --install build/release --prefix $(abspath $(PREFIX))
+
+uninstall: build/release/build.ninja  ## removes from PREFIX what install put there
+	@scripts/uninstall.sh build/release $(abspath $(PREFIX))
 
 clean:  ## remove build/
 	rm -rf build

@@ -5,6 +5,8 @@
 
 #include "stannis/status.h"
 
+// For the log: an error line of this thread, as a person reads it.
+void base_last_error_keep(const char *line);
 // Before a call: nothing has failed.
 void base_last_error_clear(void);
 // After it: where this thread has said nothing itself, the line is that of another of its threads,

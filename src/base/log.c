@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/last_error.h"
 #include "base/log_hold.h"
 #include "base/setting_mark.h"
 
@@ -83,7 +84,7 @@ void stn_log_set_level(enum stn_log_level level)
 
 void stn_log(enum stn_log_level level, const char *format, ...)
 {
-    if (level > log_state.level) {
+    if (level > log_state.level || (unsigned)level > STN_LOG_DEBUG || !format) {
         return;
     }
     char text[LINE_BYTES], line[LINE_BYTES];
@@ -92,6 +93,9 @@ void stn_log(enum stn_log_level level, const char *format, ...)
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     render(text, line, sizeof(line));
+    if (level == STN_LOG_ERROR) {
+        base_last_error_keep(line);
+    }
     if (level == STN_LOG_ERROR && held.holding) {
         if (!held.line[0]) {
             memcpy(held.line, line, sizeof(line));
