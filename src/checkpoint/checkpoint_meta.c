@@ -294,7 +294,7 @@ static enum stn_status fail_differs(const struct settings_row *row, const char *
     settings_print(row, user, given, sizeof(given));
     settings_print(row, stored, trained, sizeof(trained));
     return stn_fail(STN_ERR_INVALID,
-                    BASE_SETTING "%s %s: %s was trained with %s; resume without the flag, or start "
+                    BASE_SETTING "%s %s: %s was trained with %s; resume without it, or start "
                                  "a new run",
                     row->face.name, given, label, trained);
 }

@@ -103,7 +103,7 @@ static double shared_bytes_per_s(const struct sim_device_link *link,
 static enum stn_status use_device(struct reader *r, const struct cluster_entry *entry,
                                   struct sim_node *node, const struct sim_device_power **power)
 {
-    char where[256] = "--device";
+    char where[256] = BASE_SETTING "device";
     if (entry->device) {
         snprintf(where, sizeof(where), "%.180s:%d: device", r->conf.label, entry->device_line);
     }
@@ -139,7 +139,8 @@ static enum stn_status check_entry(struct reader *r, const struct cluster_entry 
     }
     if (!entry->device && !entry->has_speed && !r->config->device) {
         return conf_fail(&r->conf,
-                         "%s: expected either a device or a speed, or --device NAME for nodes that "
+                         "%s: expected either a device or a speed, or " BASE_SETTING
+                         "device NAME for nodes that "
                          "say neither",
                          entry->name);
     }

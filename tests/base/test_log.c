@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/setting_mark.h"
 #include "capture.h"
 #include "cmocka_all.h"
 #include "stannis/status.h"
@@ -31,6 +32,27 @@ static void a_long_message_is_cut(void **state)
     stn_log(STN_LOG_WARN, "%s", text);
     capture_stop();
     assert_int_equal(strlen(capture.last), 1023);
+}
+
+// The mark before a setting's name is the program's prefix, or nothing; also where the line is
+// full.
+static void settings_are_named_as_the_program_likes(void **state)
+{
+    (void)state;
+    struct capture capture;
+    capture_start(&capture);
+    stn_log(STN_LOG_WARN, BASE_SETTING "batch %d: not with " BASE_SETTING "plan", 3);
+    assert_string_equal(capture.last, "batch 3: not with plan");
+    base_setting_prefix("--");
+    stn_log(STN_LOG_WARN, BASE_SETTING "batch %d: not with " BASE_SETTING "plan", 3);
+    assert_string_equal(capture.last, "--batch 3: not with --plan");
+    char text[1100];
+    memset(text, BASE_SETTING_CHAR, sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    stn_log(STN_LOG_WARN, "x%s", text);
+    assert_int_equal(strlen(capture.last), 1023);
+    base_setting_prefix("");
+    capture_stop();
 }
 
 static void levels_above_the_set_one_are_dropped(void **state)
@@ -66,6 +88,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failure_is_one_line_and_its_status),
         cmocka_unit_test(a_long_message_is_cut),
+        cmocka_unit_test(settings_are_named_as_the_program_likes),
         cmocka_unit_test(levels_above_the_set_one_are_dropped),
         cmocka_unit_test(statuses_have_names_texts_and_exit_codes),
     };

@@ -95,6 +95,16 @@ class LayersTest(unittest.TestCase):
         makers = ("src/launch/child.c", "src/rig/starter.c", "src/energy/meter_cmd.c", "src/csd/device/power.c")
         self.assertEqual(offenders(r"\b(v?fork|popen|system|posix_spawnp?|daemon)\s*\(", makers), [])
 
+    def test_messages_of_the_library_name_settings_without_dashes(self):
+        """The dashes are the command line's: base/setting_mark.h. What other programs are given is theirs."""
+        others = ("src/launch/line.c", "src/launch/hosts.c", "src/data/idx.c")
+        found = []
+        for path in (ROOT / "src").rglob("*.[ch]"):
+            text = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
+            if str(path.relative_to(ROOT)) not in others:
+                found += [f"{path.relative_to(ROOT)}: {words}" for words in re.findall(r'"[^"\n]*--[a-z][^"\n]*"', text)]
+        self.assertEqual(found, [])
+
     def test_every_file_names_its_licence(self):
         self.assertEqual([str(path.relative_to(ROOT)) for path in SOURCES
                           if not path.read_text(encoding="utf-8").startswith("// SPDX-License-Identifier: Apache-2.0")],

@@ -162,6 +162,7 @@ static void test_last_error_is_of_the_last_call(void **state)
     settings.values.net = "lenot";
     assert_int_equal(stn_train_run(session, &settings, NULL, &result), STN_ERR_INVALID);
     assert_non_null(strstr(stn_last_error(), "lenet"));
+    assert_int_equal(strncmp(stn_last_error(), "net lenot: ", 11), 0); // as the sink heard it
     settings.values.net = "lenet";
     assert_int_equal(stn_train_run(session, &settings, NULL, &result), STN_OK);
     assert_string_equal(stn_last_error(), "");

@@ -170,8 +170,7 @@ static void a_file_of_a_training(void **state)
     assert_int_equal(scene.nodes[3].private_samples, 70);
     assert_near(scene.nodes[4].curve.line.each_s, 1.6); // of stick, as it says
     sim_scene_fini(&scene);
-    refuses_file(text,
-                 "rack.yaml:2: server: expected either a device or a speed, or --device NAME");
+    refuses_file(text, "rack.yaml:2: server: expected either a device or a speed, or device NAME");
     refuses_file("nodes:\n  - {name: a, device: box, thraeds: 3}\n",
                  "rack.yaml:2: 'thraeds': unknown key; did you mean threads?");
     refuses_file("nodes:\n  - {name: a, device: box, host: [x]}\n",
