@@ -40,11 +40,13 @@ int stn_status_exit_code(enum stn_status status)
 
 enum stn_status(stn_fail)(enum stn_status status, const char *format, ...)
 {
-    char line[1024];
+    char line[1024] = "";
     va_list args;
-    va_start(args, format);
-    vsnprintf(line, sizeof(line), format ? format : "", args);
-    va_end(args);
+    if (format) {
+        va_start(args, format);
+        vsnprintf(line, sizeof(line), format, args);
+        va_end(args);
+    }
     stn_log(STN_LOG_ERROR, "%s", line);
     return status;
 }
