@@ -139,6 +139,28 @@ static void sgd_follows_pytorch(void **state)
     }
 }
 
+// Each product is rounded before it is added, on processors too that could do both at once: nodes
+// with unlike ones replicate the same bits.
+static void sgd_rounds_as_written(void **state)
+{
+    (void)state;
+    const struct optim_settings sgd = {.momentum = 0.9f, .weight_decay = 5e-2f};
+    struct bed a = bed_open(optim_rule_find("sgd"), &sgd, 4097);
+    bed_step(&a, 0.1f, 0.7f / 64.0f, true, 1);
+    bed_flip(&a);
+    struct bed before = bed_open(optim_rule_find("sgd"), &sgd, 4097);
+    for (size_t i = 0; i < a.count; i++) {
+        volatile float w = before.weight[0][i];
+        volatile float mean = before.gradient[i] * (0.7f / 64.0f), decay = 5e-2f * w;
+        volatile float g = mean + decay, kept = 0.9f * optim_state(before.optim, 0)[i];
+        volatile float v = kept + g, move = 0.1f * v, next = w - move;
+        assert_true(optim_state(a.optim, 0)[i] == v);
+        assert_true(a.weight[1][i] == next);
+    }
+    bed_close(&a);
+    bed_close(&before);
+}
+
 // ---- any rule ----------------------------------------------------------------------------------
 
 static const struct optim_settings usual = {
@@ -233,8 +255,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sgd_follows_the_formula), cmocka_unit_test(sgd_follows_pytorch),
-        cmocka_unit_test(cuts_do_not_matter),      cmocka_unit_test(only_the_flip_counts),
-        cmocka_unit_test(rules_are_a_list),
+        cmocka_unit_test(sgd_rounds_as_written),   cmocka_unit_test(cuts_do_not_matter),
+        cmocka_unit_test(only_the_flip_counts),    cmocka_unit_test(rules_are_a_list),
     };
     return cmocka_run_group_tests_name("optimizer", tests, NULL, NULL);
 }
