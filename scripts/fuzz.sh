@@ -6,7 +6,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-20}
 [ -f build/fuzz/build.ninja ] || cmake --preset fuzz
-cmake --build --preset fuzz -j "$(nproc)"
+mapfile -t targets < <(basename -s .c tests/fuzz/fuzz_*.c)
+cmake --build --preset fuzz -j "$(nproc)" --target "${targets[@]}"
 for source in tests/fuzz/fuzz_*.c; do
     name=$(basename "$source" .c)
     found=build/fuzz/found/${name#fuzz_}

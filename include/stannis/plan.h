@@ -14,8 +14,8 @@
 extern "C" {
 #endif
 
-// Who computes how much of a step: the constant's name, the word on the command line and in files,
-// and what the policy does. The numbers are kept in files: a new row comes last.
+// How much of a step each node computes: the constant's name, the word on the command line and in
+// files, and what the policy does. The numbers are kept in files: a new row comes last.
 #define STN_POLICY_LIST(row)                                                                       \
     row(BALANCED, balanced, "all done at the same time, whatever happens to their speeds")         \
         row(STATIC, static, "balanced at the start, then left alone")                              \

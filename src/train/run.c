@@ -135,7 +135,7 @@ static double mean(double sum, int64_t count)
     return count > 0 ? sum / (double)count : NAN;
 }
 
-// Who is slow in training is slow in evaluating.
+// A node that is slow in training is slow in evaluating.
 static void follow_split(struct trainer *t)
 {
     const int *split = crew_feed_split_at(&t->data.train, t->meta.progress.step);

@@ -323,16 +323,35 @@ static void test_prediction_sees_what_training_saw(void **state)
     }
 }
 
+// 64 Mi pixels are the most, however they are arranged; nothing is decoded to find that out.
+static void test_sizes_are_checked_before_memory_is_asked_for(void **state)
+{
+    (void)state;
+    static struct data_workspace workspace;
+    assert_int_equal(data_image_check_size(&workspace, 8192, 8192), STN_OK);
+    assert_int_equal(data_image_check_size(&workspace, 8193, 8192), STN_ERR_UNSUPPORTED);
+    assert_int_equal(data_image_check_size(&workspace, INT64_MAX, INT64_MAX), STN_ERR_UNSUPPORTED);
+    assert_int_equal(data_image_check_size(&workspace, 0, 8192), STN_ERR_CORRUPT);
+    assert_int_equal(data_image_check_size(&workspace, 8192, -1), STN_ERR_CORRUPT);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_jpeg_at_full_size),           TEST(test_jpeg_is_decoded_no_larger_than_needed),
-        TEST(test_grey_and_four_colour_jpegs),  TEST(test_png_of_every_kind),
-        TEST(test_png_palette_and_16_bits),     TEST(test_format_goes_by_content),
-        TEST(test_truncated_files_are_refused), TEST(test_flipped_bits_never_crash),
-        TEST(test_good_files_follow_bad_ones),  TEST(test_foreign_and_absurd_files_are_refused),
-        TEST(test_load_for_prediction),         TEST(test_prediction_sees_what_training_saw),
+        TEST(test_sizes_are_checked_before_memory_is_asked_for),
+        TEST(test_jpeg_at_full_size),
+        TEST(test_jpeg_is_decoded_no_larger_than_needed),
+        TEST(test_grey_and_four_colour_jpegs),
+        TEST(test_png_of_every_kind),
+        TEST(test_png_palette_and_16_bits),
+        TEST(test_format_goes_by_content),
+        TEST(test_truncated_files_are_refused),
+        TEST(test_flipped_bits_never_crash),
+        TEST(test_good_files_follow_bad_ones),
+        TEST(test_foreign_and_absurd_files_are_refused),
+        TEST(test_load_for_prediction),
+        TEST(test_prediction_sees_what_training_saw),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

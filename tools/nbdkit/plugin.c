@@ -238,4 +238,5 @@ static struct nbdkit_plugin plugin = {
     .zero = plugin_zero,
 };
 
+struct nbdkit_plugin *plugin_init(void); // nbdkit looks it up by name
 NBDKIT_REGISTER_PLUGIN(plugin)

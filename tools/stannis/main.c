@@ -107,8 +107,9 @@ static enum stn_status help(int argc, char **argv)
 // a busy one spinning takes the core from the thread that is waited for: docs/decisions/0006.
 static const char spin_count[] = "1000";
 
-// libgomp reads its settings when it is loaded, so the program has to start once more. Whoever set
-// them already (we, a moment ago, or the user) is left alone, and if it fails, the work goes on.
+// libgomp reads its settings when it is loaded, so the program has to start once more. Settings
+// that are there (from this program, a moment ago, or from the user) stay; if it fails, work goes
+// on.
 static void start_with_short_spins(char **argv)
 {
     char program[PATH_MAX];

@@ -51,7 +51,7 @@ enum stn_status nodes_check_interfere(const char *text)
     return status;
 }
 
-// The nodes' exit code as ours. Whoever failed has said why.
+// The nodes' exit code as ours. The node that failed has said why.
 static enum stn_status status_of(int exit_code)
 {
     static const enum stn_status known[] = {STN_OK, STN_ERR_INVALID, STN_ERR_INTERRUPTED};

@@ -14,7 +14,7 @@
 
 struct verb {
     const struct command *command;
-    // argv[0] is the verb. Whoever fails has already said why.
+    // argv[0] is the verb. A verb that fails has already said why.
     enum stn_status (*run)(int argc, char **argv);
     bool computes; // with a team of threads
     // Its subcommands by index, NULL after the last; NULL: it has none.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who watches a training: the display or JSON on stdout, the events file, the report. One thread.
+// What watches a training: the display or JSON on stdout, the events file, the report. One thread.
 #ifndef TOOLS_STANNIS_WATCH_H
 #define TOOLS_STANNIS_WATCH_H
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who runs a device: the process that holds the record lock on its lock file. The kernel knows the
-// holder and forgets it when it dies, however that happens; the number in the file is for people.
+// Which process runs a device: the one that holds the record lock on its lock file. The kernel
+// knows the holder and forgets it when it dies, however that happens; the number in the file is for
+// people.
 #ifndef CSD_DEVICE_LOCK_H
 #define CSD_DEVICE_LOCK_H
 
