@@ -28,14 +28,14 @@ struct step_peers {
     struct stn_train_node *all; // [nodes] on node 0: what each did
 };
 
-// Who adds up which gradients: everybody's CPUs, in the profile, are known to everybody. `own` is
-// this node's of the profile.
+// Which node adds up which gradients: everybody's CPUs, in the profile, are known to everybody.
+// `own` is this node's of the profile.
 STN_MUST_CHECK enum stn_status step_peers_open_exchange(const struct settings *settings,
                                                         const struct crew *nodes,
                                                         const struct crew_profile *profile,
                                                         struct step_model *model,
                                                         struct step_peers *out);
-// Who moves work, once the split and the feed are there. `hooks` as in crew/trade.h.
+// The policy that moves work, once the split and the feed are there. `hooks` as in crew/trade.h.
 STN_MUST_CHECK enum stn_status
 step_peers_open_policy(struct step_peers *peers, const struct settings *settings,
                        const struct crew *nodes, const struct crew_profile *profile,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who computes what: what is known of the nodes, the split of a step that follows, and the plan
-// that says so. The same on every node but for the plan's text.
+// Which node computes what: what is known of the nodes, the split of a step that follows, and the
+// plan that says so. The same on every node but for the plan's text.
 #ifndef TRAINER_ASSIGNMENT_H
 #define TRAINER_ASSIGNMENT_H
 

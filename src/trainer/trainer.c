@@ -82,7 +82,7 @@ static enum stn_status open_exchange(struct trainer *t)
     return crew_agree(&t->nodes, status);
 }
 
-// Who computes what; from here on all is known. Measuring leaves weights as they come.
+// Which node computes what; from here on all is known. Measuring leaves weights as they come.
 static enum stn_status open_split(struct trainer *t, struct settings *resolved)
 {
     enum stn_status status = trainer_assignment_settle(t, resolved);

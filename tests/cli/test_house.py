@@ -12,8 +12,6 @@ from test_layers import modules
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("include", "src", "tools", "tests", "examples")
 
-# Modules that lean on more others than eight, and on how many.
-WIDE = {"train": 11}
 # Files of more than 550 lines, and of how many.
 LONG = {"tests/train/test_moving.c": 600}
 
@@ -131,7 +129,7 @@ class TreeTest(unittest.TestCase):
 class ModulesTest(unittest.TestCase):
     def test_a_module_leans_on_eight_others_at_most(self):
         self.assertEqual({name: len(uses) for name, uses in modules().items()
-                          if len(uses) > WIDE.get(name, 8)}, {})
+                          if len(uses) > 8}, {})
 
 
 class MutantsTest(unittest.TestCase):
