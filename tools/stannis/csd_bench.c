@@ -44,6 +44,7 @@ static void print_head(void)
 {
     printf("access             block  depth       IOPS     GB/s    p50 µs    p99 µs  p99.9 µs"
            "    max µs\n");
+    fflush(stdout);
 }
 
 static void print_row(const struct kind *k, const struct load_result *r)
