@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who sees which namespace: a private one is, for the host's controller, as if it were not there.
+// Namespaces and their controllers: a private one is, for the host's controller, as if it were not there.
 #include <string.h>
 
 #include "capture.h"

@@ -113,7 +113,7 @@ static void test_keys(void **state)
     assert_int_equal(reserve(0, NVME_IO_RESERVATION_REGISTER, 2, 0, 99, 7), NVME_RESERVED);
     assert_int_equal(reserve(0, NVME_IO_RESERVATION_REGISTER, 2, 0, KEY_A, 7), NVME_SUCCESS);
     assert_int_equal(acquire(0, 1, 7), NVME_SUCCESS);
-    // Who unregisters gives up what it holds.
+    // A host that unregisters gives up what it holds.
     assert_int_equal(reserve(0, NVME_IO_RESERVATION_REGISTER, 1, 0, 7, 0), NVME_SUCCESS);
     assert_int_equal(access_it(1, NVME_IO_WRITE), NVME_SUCCESS);
 }
