@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Namespaces and their controllers: a private one is, for the host's controller, as if it were not there.
+// Namespaces and their controllers: a private one is, for the host's controller, as if it were not
+// there.
 #include <string.h>
 
 #include "capture.h"
