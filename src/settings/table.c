@@ -47,7 +47,7 @@ static const char shown_group[] = "What you see";
 #define AGAIN(...)          ROW(__VA_ARGS__, .again = true)
 #define INITIAL(text)       .face.initial = text
 #define VALUE(text)         .face.value = text
-#define LIMITS(least, most) .face.has_limits = true, .face.min = least, .face.max = most
+#define LIMITS(least, most) .face.has_limits = true, .face.min = (least), .face.max = (most)
 #define AT_LEAST(least)     LIMITS(least, (double)INFINITY)
 #define BELOW(least, bound) LIMITS(least, bound), .face.below_max = true
 #define OF(words)           .face.choices = words

@@ -18,8 +18,8 @@
 
 static const struct verb *const verbs[] = {&verb_train, &verb_eval,   &verb_predict, &verb_tune,
                                            &verb_bench, &verb_models, &verb_emulate, &verb_size,
-                                           &verb_sim,   &verb_csd};
-enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]) };
+                                           &verb_sim,   &verb_csd,    NULL};
+enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]) - 1 };
 
 static void print_help(void)
 {
@@ -28,8 +28,8 @@ static void print_help(void)
          "Usage: stannis VERB [OPTION]…\n"
          "\n"
          "Verbs");
-    for (int i = 0; i < VERB_COUNT; i++) {
-        const struct command *command = verbs[i]->command;
+    for (const struct verb *const *verb = verbs; *verb; verb++) {
+        const struct command *command = (*verb)->command;
         printf("  %-9s%s\n", stn_verb_name(command->verb), command->summary);
     }
     puts("\n"
@@ -54,9 +54,9 @@ static const struct verb *find_verb(const char *name)
         stn_log(STN_LOG_WARN, "stannis plan is called stannis size now");
         name = "size";
     }
-    for (int i = 0; i < VERB_COUNT; i++) {
-        if (strcmp(name, stn_verb_name(verbs[i]->command->verb)) == 0) {
-            return verbs[i];
+    for (const struct verb *const *verb = verbs; *verb; verb++) {
+        if (strcmp(name, stn_verb_name((*verb)->command->verb)) == 0) {
+            return *verb;
         }
     }
     return NULL;
@@ -65,7 +65,7 @@ static const struct verb *find_verb(const char *name)
 static enum stn_status fail_unknown(const char *name)
 {
     const char *names[VERB_COUNT + 1] = {NULL};
-    for (int i = 0; i < VERB_COUNT; i++) {
+    for (int i = 0; verbs[i]; i++) {
         names[i] = stn_verb_name(verbs[i]->command->verb);
     }
     const char *kind = *name == '-' ? "option" : "verb";
