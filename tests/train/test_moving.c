@@ -9,6 +9,7 @@
 
 #include "cluster_run.h"
 #include "cmocka_all.h"
+#include "heard.h"
 #include "hypertune/report.h"
 #include "rig/starter.h"
 #include "small_run.h"
@@ -62,71 +63,7 @@ static void measure(void *context, int node, struct hypertune_report *report)
     }
 }
 
-// ---- what is heard -----------------------------------------------------------------------------
-
-enum { NODES = 3, HEARD_MAX = 64, SAMPLES = 313, STEPS_OF_EPOCH = 20 };
-
-struct heard {
-    struct stn_train_change changes[HEARD_MAX];
-    int splits[HEARD_MAX][NODES]; // after
-    int count;
-    int64_t images;       // of all steps
-    int most[NODES];      // micro-batches in a step
-    double slowdown;      // of node 1, the most that was believed
-    double lr, lr_begin;  // of the last step, of the first
-    int batch_last_epoch; // largest step there
-    int epoch;
-};
-
-static void hear_change(void *context, const struct stn_train_change *change)
-{
-    struct heard *heard = context;
-    assert_true(heard->count < HEARD_MAX);
-    heard->changes[heard->count] = *change;
-    memcpy(heard->splits[heard->count], change->after, NODES * sizeof(int));
-    heard->count++;
-}
-
-static void hear_step(void *context, const struct stn_train_step *step)
-{
-    struct heard *heard = context;
-    assert_int_equal(step->nodes, NODES);
-    heard->images += step->images;
-    if (heard->epoch != step->epoch) {
-        heard->batch_last_epoch = 0;
-    }
-    heard->epoch = step->epoch;
-    heard->batch_last_epoch =
-        step->images > heard->batch_last_epoch ? step->images : heard->batch_last_epoch;
-    heard->lr_begin = step->step == 1 ? step->lr : heard->lr_begin;
-    heard->lr = step->lr;
-    for (int i = 0; i < NODES; i++) {
-        int m = step->node[i].micro_batches;
-        heard->most[i] = m > heard->most[i] ? m : heard->most[i];
-    }
-    heard->slowdown = fmax(heard->slowdown, step->node[1].slowdown);
-}
-
-static int heard_kind(const struct heard *heard, enum stn_train_change_kind kind)
-{
-    int count = 0;
-    for (int i = 0; i < heard->count; i++) {
-        count += heard->changes[i].kind == kind;
-    }
-    return count;
-}
-
-static const struct stn_train_change *heard_first(const struct heard *heard,
-                                                  enum stn_train_change_kind kind)
-{
-    for (int i = 0; i < heard->count; i++) {
-        if (heard->changes[i].kind == kind) {
-            return &heard->changes[i];
-        }
-    }
-    fail_msg("there should be a change of kind %d", (int)kind);
-    return NULL;
-}
+enum { SAMPLES = 313, STEPS_OF_EPOCH = 20 };
 
 static struct heard run(const struct settings *config, struct load load,
                         struct stn_train_result *result)
