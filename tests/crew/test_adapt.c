@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cmocka_all.h"
+#include "crew/trade.h"
 
 enum { NODES = 4, TOTAL = 32, MICRO_BATCH = 8 };
 
@@ -194,6 +195,22 @@ static void the_paper_changes_the_batch(void **state)
     bench_close(&b);
 }
 
+// Where the user does not say what moving work must gain: with trades, which even out small
+// differences, more than without.
+static void trades_ask_for_a_larger_gain(void **state)
+{
+    (void)state;
+    struct settings settings = settings_defaults(STN_VERB_TRAIN);
+    settings.policy = STN_POLICY_BALANCED;
+    assert_true(isnan(settings.move_gain));
+    assert_true(crew_move_gain(&settings) == 0.05);
+    settings.trade = false;
+    assert_true(crew_move_gain(&settings) == 0.03);
+    settings.trade = true;
+    settings.policy = STN_POLICY_STATIC;
+    assert_true(crew_move_gain(&settings) == 0.03);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,6 +218,7 @@ int main(void)
         cmocka_unit_test(guesses_are_measured_first),
         cmocka_unit_test(changes_are_told_once),
         cmocka_unit_test(the_paper_changes_the_batch),
+        cmocka_unit_test(trades_ask_for_a_larger_gain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
