@@ -82,7 +82,7 @@ static void test_public_data_may_show_fewer_classes(void **state)
 
     support_write_png(support_path("f/train/eel/1.png"), 9, 9, 3, 2);
     struct stn_dataset_options options = {.spec = spec, .class_list = list};
-    refuse_listed(&options, STN_ERR_INVALID, "f: class 'eel' is not in --class-list ");
+    refuse_listed(&options, STN_ERR_INVALID, "f: class 'eel' is not in class-list ");
     options.class_list = support_path("none.txt");
     refuse_listed(&options, STN_ERR_NOT_FOUND, "none.txt: No such file");
     support_write(options.class_list, "ant\nant\n", 8);
@@ -106,7 +106,7 @@ static void test_numbered_classes_take_the_first_names(void **state)
     assert_memory_equal(counts, ((const int64_t[]){15, 15, 0}), sizeof(counts));
     stn_dataset_close(dataset);
     options.classes = 4;
-    refuse_listed(&options, STN_ERR_INVALID, "4 classes, but --class-list ");
+    refuse_listed(&options, STN_ERR_INVALID, "4 classes, but class-list ");
 }
 
 static void test_must_agree_with_given_names(void **state)

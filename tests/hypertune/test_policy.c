@@ -332,7 +332,7 @@ static void test_refusals(void **state)
                                    .options = plan_policy_defaults};
     refuse(&request, "no node may compute");
     node.cap = 4;
-    refuse(&request, "take --batch 64");
+    refuse(&request, "take batch 64");
     node.floor = 5;
     refuse(&request, "private data needs 80 samples");
     request.cluster.count = 0;

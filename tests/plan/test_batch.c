@@ -173,7 +173,7 @@ static void test_refusals(void **state)
     refuse(&node, (struct plan_batch_options){.efficiency = 0.9, .least = 65, .most = 79},
            "no batch from 65 to 79 samples");
     refuse(&node, (struct plan_batch_options){.efficiency = 0.9, .least = 129},
-           "allow 128; take --batch 128");
+           "allow 128; take batch 128");
     refuse(&node, (struct plan_batch_options){.efficiency = 0.9, .most = 64},
            "too small: the nodes' private data needs 80");
     refuse(

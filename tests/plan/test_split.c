@@ -258,8 +258,8 @@ static void test_what_cannot_be_planned_is_refused(void **state)
     struct plan_node nodes[2] = {good, good};
     refuse(nodes, 0, 4, "at least one");
     refuse(nodes, 2, 0, "at least one micro-batch");
-    refuse(nodes, 2, 3, "needs 64 of every step; take --batch 64");
-    refuse(nodes, 2, 11, "allow 160; take --batch 160");
+    refuse(nodes, 2, 3, "needs 64 of every step; take batch 64");
+    refuse(nodes, 2, 11, "allow 160; take batch 160");
     nodes[1].floor = 6;
     refuse(nodes, 2, 8, "node 1 (host): its private data needs 96 samples of every step");
     nodes[1] = good;
