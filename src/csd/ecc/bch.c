@@ -51,7 +51,7 @@ static void make_generator(uint8_t coefficient[PARITY_BITS + 1])
         memset(coefficient, 0, PARITY_BITS + 1);
         for (int i = 0; i <= FIELD_BITS * k; i++) {
             for (int j = 0; product[i] && j <= FIELD_BITS; j++) {
-                coefficient[i + j] ^= (factor >> j) & 1;
+                coefficient[i + j] = (uint8_t)(coefficient[i + j] ^ ((factor >> j) & 1));
             }
         }
         memcpy(product, coefficient, sizeof(product));
