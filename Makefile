@@ -45,7 +45,7 @@ mutants: setup  ## each row of tests/mutants.json must make its tests fail; ten 
 	@scripts/mutants.py
 
 install: build/release/build.ninja  ## program, libraries, headers and manual into PREFIX (/usr/local); DESTDIR stages
-	@cmake --build --preset release -j $(JOBS) --target stannis stannis_shared stannis_static manual
+	@cmake --build --preset release -j $(JOBS) --target installed
 	@cmake --install build/release --prefix $(abspath $(PREFIX))
 
 uninstall: build/release/build.ninja  ## removes from PREFIX what install put there

@@ -22,3 +22,9 @@ endforeach()
 install(CODE "
     configure_file(${CMAKE_SOURCE_DIR}/cmake/stannis.pc.in ${CMAKE_BINARY_DIR}/stannis.pc @ONLY)
     file(INSTALL ${CMAKE_BINARY_DIR}/stannis.pc DESTINATION \${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/pkgconfig)")
+
+# What has to be built before.
+add_custom_target(installed DEPENDS stannis stannis_shared stannis_static manual)
+if(TARGET nbdkit_stannis)
+    add_dependencies(installed nbdkit_stannis)
+endif()
