@@ -62,7 +62,7 @@ static void test_memory_limits(void **state)
     struct bench_config config = config_of("squeezenet1_1");
     struct stn_micro_batch_trials trials;
     config.shape.image_size = 160;
-    config.memory = (size_t)120 << 20;
+    config.memory = (size_t)132 << 20;
     assert_int_equal(bench_micro_batch_choose(&config, 0, &trials), STN_OK);
     assert_in_range(trials.count, 1, 3);
     config.memory = 1 << 20;
