@@ -3,7 +3,7 @@
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 
-.PHONY: all test demo bench lint format asan tsan fuzz mutants install uninstall clean help
+.PHONY: all test demo bench lint format asan tsan fuzz soak mutants install uninstall clean help
 .DEFAULT_GOAL := all
 
 all: build/release/build.ninja  ## the release program, at build/stannis
@@ -40,6 +40,10 @@ format:  ## clang-format in place
 fuzz:  ## a short run of each fuzz target
 	@scripts/setup.sh build lint
 	@scripts/fuzz.sh
+
+soak: setup  ## ten million inputs of hostile clients to a device's front end, under sanitizers; hours
+	@scripts/setup.sh build lint
+	@scripts/soak.sh
 
 mutants: setup  ## each row of tests/mutants.json must make its tests fail; ten seconds a row
 	@scripts/mutants.py

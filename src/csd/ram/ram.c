@@ -47,6 +47,16 @@ static enum nvme_status create(struct ram_backend *ram, struct nvme_request *r)
     return NVME_SUCCESS;
 }
 
+bool ram_backend_make(struct ram_backend *ram, uint64_t blocks, int count)
+{
+    struct nvme_request request = {.count = blocks};
+    bool well = true;
+    for (int i = 0; i < count && well; i++) {
+        well = create(ram, &request) == NVME_SUCCESS;
+    }
+    return well;
+}
+
 static void delete_namespace(struct ram_backend *ram, uint32_t id)
 {
     munmap(ram->namespaces[id - 1].bytes, ram->namespaces[id - 1].blocks << NVME_BLOCK_SHIFT);
