@@ -69,9 +69,9 @@ stn_dataset_open(const struct stn_dataset_options *options, struct stn_dataset *
 // labels of its class list.
 STN_EXPORT STN_MUST_CHECK enum stn_status
 stn_dataset_open_private(const char *dir, const struct stn_dataset *like, struct stn_dataset **out);
-// Closes it; NULL is fine.
+// Closes a data set; NULL is fine.
 STN_EXPORT void stn_dataset_close(struct stn_dataset *dataset);
-// Says what is in it; NULL of NULL. Borrowed; valid until close.
+// Says what is in a data set; NULL of NULL. Borrowed; valid until close.
 STN_EXPORT const struct stn_dataset_info *stn_dataset_info(const struct stn_dataset *dataset);
 // Counts how many samples of a subset each class has: counts[info.classes].
 STN_EXPORT void stn_dataset_class_counts(const struct stn_dataset *dataset, enum stn_subset subset,

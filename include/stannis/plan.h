@@ -69,7 +69,8 @@ struct stn_plan;
 
 // What the plan says of the cluster; NULL of NULL. Valid until the plan is destroyed.
 STN_EXPORT const struct stn_plan_info *stn_plan_info(const struct stn_plan *plan);
-// What it says of a node, from 0; NULL where there is none. Valid until the plan is destroyed.
+// What the plan says of a node, from 0; NULL where there is none. Valid until the plan is
+// destroyed.
 STN_EXPORT const struct stn_plan_node *stn_plan_node(const struct stn_plan *plan, int index);
 // Frees the plan and all that it has told; NULL is fine.
 STN_EXPORT void stn_plan_destroy(struct stn_plan *plan);

@@ -39,9 +39,9 @@ struct stn_profile_event {
 
 struct stn_profile;
 
-// Makes an empty one.
+// Makes an empty profile.
 STN_EXPORT STN_MUST_CHECK enum stn_status stn_profile_create(struct stn_profile **out);
-// Frees it; NULL is fine.
+// Frees a profile; NULL is fine.
 STN_EXPORT void stn_profile_destroy(struct stn_profile *profile);
 
 // How many layers there are; 0 of NULL and of an empty one.

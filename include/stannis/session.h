@@ -44,13 +44,13 @@ struct stn_session_options {
 
 struct stn_session;
 
-// Lines up to STN_LOG_INFO to standard error; not alone.
+// What a session is opened with: lines up to STN_LOG_INFO, not alone.
 STN_EXPORT struct stn_session_options stn_session_defaults(void);
-// `options` NULL: the defaults. *out is NULL unless it succeeds.
+// Opens the session. `options` NULL: the defaults. *out is NULL unless it succeeds.
 STN_EXPORT STN_MUST_CHECK enum stn_status
 stn_session_open(const struct stn_session_options *options, struct stn_session **out);
-// NULL and a closed session are fine. Predictors are closed first. Lines no longer go to the
-// session's sink.
+// Closes the session. NULL and a closed one are fine. Predictors are closed first. Lines no longer
+// go to the session's sink.
 STN_EXPORT void stn_session_close(struct stn_session *session);
 
 // How many nodes there are, and which of them this process is, from 0; −1 of a closed session.

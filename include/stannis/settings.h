@@ -67,17 +67,19 @@ enum stn_verb {
 
 struct stn_settings;
 
-// All at their defaults.
+// Makes settings for a verb, all at their defaults.
 STN_EXPORT STN_MUST_CHECK enum stn_status stn_settings_create(enum stn_verb verb,
                                                               struct stn_settings **out);
+// Makes settings of the same verb with the same values.
 STN_EXPORT STN_MUST_CHECK enum stn_status stn_settings_copy(const struct stn_settings *from,
                                                             struct stn_settings **out);
-STN_EXPORT void stn_settings_destroy(struct stn_settings *settings); // NULL is fine
+// Frees settings; NULL is fine.
+STN_EXPORT void stn_settings_destroy(struct stn_settings *settings);
 
-// By text, as on the command line: "0.05", "auto", "cosine", "2G"; a flag is "on" or "off".
+// Sets by text, as on the command line: "0.05", "auto", "cosine", "2G"; a flag is "on" or "off".
 STN_EXPORT STN_MUST_CHECK enum stn_status stn_settings_set(struct stn_settings *settings,
                                                            const char *name, const char *value);
-// By type; refused where the setting is of another. A size in bytes and a seed are integers, a
+// Sets by type; refused where the setting is of another. A size in bytes and a seed are integers, a
 // choice is a text.
 STN_EXPORT STN_MUST_CHECK enum stn_status stn_settings_set_int(struct stn_settings *settings,
                                                                const char *name, int64_t value);
@@ -87,11 +89,11 @@ STN_EXPORT STN_MUST_CHECK enum stn_status stn_settings_set_flag(struct stn_setti
                                                                 const char *name, bool value);
 STN_EXPORT STN_MUST_CHECK enum stn_status
 stn_settings_set_text(struct stn_settings *settings, const char *name, const char *value);
-// Back to the default; `name` NULL: all of them.
+// Sets back to the default; `name` NULL: all of them.
 STN_EXPORT STN_MUST_CHECK enum stn_status stn_settings_reset(struct stn_settings *settings,
                                                              const char *name);
-// The value as a text that stn_settings_set would take; "" where nothing is chosen yet. Refused
-// where text[bytes] is too short.
+// Gives the value as a text that stn_settings_set would take; "" where nothing is chosen yet.
+// Refused where text[bytes] is too short.
 STN_EXPORT STN_MUST_CHECK enum stn_status
 stn_settings_get(const struct stn_settings *settings, const char *name, char *text, size_t bytes);
 
@@ -125,9 +127,11 @@ struct stn_setting {
     bool program;               // the command line's alone: the library does not offer it
 };
 
+// How many rows the table has.
 STN_EXPORT int stn_setting_count(void);
-STN_EXPORT const struct stn_setting *stn_setting_at(int index); // NULL outside of 0 … count − 1
-// "train"; NULL for what is no verb.
+// A row of the table; NULL outside of 0 … count − 1.
+STN_EXPORT const struct stn_setting *stn_setting_at(int index);
+// The word for a verb: "train"; NULL for what is no verb.
 STN_EXPORT const char *stn_verb_name(enum stn_verb verb);
 
 #ifdef __cplusplus

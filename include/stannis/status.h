@@ -43,7 +43,7 @@ STN_EXPORT const char *stn_status_text(enum stn_status status);
 // The exit code that suits a program that ends with this status: 0, 1, 2 or 130.
 STN_EXPORT int stn_status_exit_code(enum stn_status status);
 
-// Reports one line at error level and returns `status`, so that detecting reads
+// Reports one line at error level and returns `status`. So detecting reads
 //     return stn_fail(STN_ERR_INVALID, "--batch %d: must be at least 1", batch);
 STN_EXPORT enum stn_status stn_fail(enum stn_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

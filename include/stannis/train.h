@@ -163,8 +163,9 @@ struct stn_train_result {
     int threads;
 };
 
-// On several nodes every one calls it, with the same settings; node 0 alone saves and observes.
-// `observer` may be NULL. On ERR_INTERRUPTED the checkpoint was saved and `out` is filled.
+// Trains a network. On several nodes every one calls it, with the same settings; node 0 alone saves
+// and observes. `observer` may be NULL. On ERR_INTERRUPTED the checkpoint was saved and `out` is
+// filled.
 STN_EXPORT STN_MUST_CHECK enum stn_status stn_train_run(struct stn_session *session,
                                                         const struct stn_settings *settings,
                                                         const struct stn_train_observer *observer,
@@ -182,7 +183,7 @@ struct stn_eval_result {
     double loss, accuracy, seconds;
 };
 
-// Settings of STN_VERB_EVAL; `checkpoint` says which network.
+// Evaluates a trained network. Settings of STN_VERB_EVAL; `checkpoint` says which network.
 STN_EXPORT STN_MUST_CHECK enum stn_status stn_eval_run(struct stn_session *session,
                                                        const struct stn_settings *settings,
                                                        const struct stn_train_observer *observer,
@@ -197,13 +198,15 @@ struct stn_prediction {
     double probability;
 };
 
-// Settings of STN_VERB_PREDICT; `checkpoint` says which network.
+// Opens a trained network for prediction. Settings of STN_VERB_PREDICT; `checkpoint` says which
+// network.
 STN_EXPORT STN_MUST_CHECK enum stn_status stn_predictor_open(struct stn_session *session,
                                                              const struct stn_settings *settings,
                                                              struct stn_predictor **out);
+// Closes a predictor; NULL is fine.
 STN_EXPORT void stn_predictor_close(struct stn_predictor *predictor);
-// The `top` most likely classes, best first; `*count` is how many there are (at most the number of
-// classes).
+// Finds the `top` most likely classes of an image file, best first; `*count` is how many there are
+// (at most the number of classes).
 STN_EXPORT STN_MUST_CHECK enum stn_status stn_predictor_classify(struct stn_predictor *predictor,
                                                                  const char *image_path, int top,
                                                                  struct stn_prediction *out,
@@ -232,8 +235,8 @@ struct stn_bench_result {
     struct stn_micro_batch_trials trials; // count 0: the micro-batch was given
 };
 
-// Training speed on made-up images: no data path, no files. Settings of STN_VERB_BENCH. `profile`
-// is filled if it is not NULL, for stn_profile_fini.
+// Measures the speed of training on made-up images: no data path, no files. Settings of
+// STN_VERB_BENCH. `profile` is filled if it is not NULL, as stn_profile_create made it.
 STN_EXPORT STN_MUST_CHECK enum stn_status stn_bench_run(struct stn_session *session,
                                                         const struct stn_settings *settings,
                                                         struct stn_profile *profile,

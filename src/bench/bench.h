@@ -14,7 +14,7 @@ struct bench_config {
     int steps, warmup_steps; // timed, and before
     const char *backend;
     size_t memory;               // 0: the cgroup's limit or physical memory
-    struct stn_profile *profile; // filled if not NULL, for stn_profile_fini
+    struct stn_profile *profile; // filled if not NULL
 };
 
 // Speed of forward and backward alone, the best of a few micro-batches; config->batch is one of
