@@ -328,7 +328,7 @@ SETTING(const char *, flash, TEXT, "profile", STN_VERB_CSD_CREATE, DEVICES,
 SETTING(size_t, device_size, BYTES, "size", STN_VERB_CSD_CREATE, DEVICES,
         "what each device offers, as 4G (the default)", VALUE("SIZE"), USUAL, PROGRAM)
 SETTING(int, ecc, CHOICE, "ecc", STN_VERB_CSD_CREATE, DEVICES,
-        "bch corrects bit errors, crc only finds them and is faster; by default the profile's",
+        "bch corrects bit errors; crc models none and is faster; by default the profile's",
         OF(settings_ecc_names), PROGRAM)
 SETTING(int, flash_timing, CHOICE, "timing", STN_VERB_CSD_CREATE, DEVICES,
         "how long real flash would take: off, counted in stat, or enforced",

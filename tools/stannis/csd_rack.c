@@ -79,6 +79,9 @@ static enum stn_status create_rack(const struct settings *s, const char *path)
     }
     if (s->ecc >= 0) {
         profile.flash.ecc = (enum flash_ecc)s->ecc;
+        if (profile.flash.ecc == FLASH_ECC_CRC) { // what nothing could correct is not made either
+            profile.flash.error_rate = profile.flash.error_rate_worn = 0;
+        }
     }
     if (!isnan(s->over_provisioning)) {
         profile.flash.over_provisioning = s->over_provisioning;
