@@ -17,8 +17,6 @@
 #include "energy/meter_kind.h"
 #include "energy/power_text.h"
 
-extern char **environ;
-
 enum { WORDS_MAX = 32, LINE_MOST = 256 };
 
 static const double again_s = 5.0; // between two starts of a program that ends

@@ -270,6 +270,7 @@ static enum stn_status try_all_prefixes(struct search *search, double fastest_s)
     }
     try_levels(search, fastest_s);
     move_while_better(search);
+    search->trial = NULL;
     return status;
 }
 

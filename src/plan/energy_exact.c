@@ -75,6 +75,7 @@ static void read_split(const struct energy_terms *terms, const struct table *tab
 {
     int left = terms->micro_batches;
     for (int i = terms->cluster->count - 1; i >= 0; i--) {
+        // add_node has filled every row; NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign)
         split[i] = table->taken[(size_t)i * (size_t)(terms->micro_batches + 1) + (size_t)left];
         left -= split[i];
     }
@@ -125,13 +126,13 @@ enum stn_status plan_energy_exact(const struct plan_cluster *cluster, int micro_
                         cluster->count, micro_batches);
     }
     double best = INFINITY;
-    for (; isfinite(level_s) && level_s <= terms.level_most_s && bound_at(&terms, level_s) < best;
-         level_s = next_level(&terms, level_s)) {
+    while (isfinite(level_s) && level_s <= terms.level_most_s && bound_at(&terms, level_s) < best) {
         double score = solve(&terms, level_s, &table);
         if (score < best) {
             best = score;
             read_split(&terms, &table, split);
         }
+        level_s = next_level(&terms, level_s);
     }
     return STN_OK;
 }
