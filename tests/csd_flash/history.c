@@ -56,7 +56,7 @@ struct flash_profile history_profile(const struct history_options *options)
                               .stripe = options->stripe,
                               .error_rate = options->error_rate,
                               .error_rate_worn = options->error_rate};
-    if (flash_profile_fit(&p, 130 * FLASH_UNIT_BYTES, "history")) {
+    if (flash_profile_fit(&p, (uint64_t)options->units * FLASH_UNIT_BYTES, "history")) {
         abort();
     }
     return p;
@@ -311,7 +311,7 @@ static void cut_here(void *context, enum media_change change)
     l->result->changes++;
     for (int i = 0; i < l->options->cuts_each && !failed(l); i++) {
         uint64_t seed = base_key(base_key(l->options->seed, l->result->changes), (uint64_t)i);
-        if (l->every || seed % 16 == 0) {
+        if (l->every || (seed >> 32) % 12 == 0) {
             cut_once(l, seed);
         }
     }

@@ -10,6 +10,7 @@
 struct history_options {
     uint64_t seed;
     int operations;
+    int units;     // the device offers about that many
     int cuts_each; // at every change of the medium
     int depth;     // cuts within what follows a cut
     enum flash_ecc ecc;

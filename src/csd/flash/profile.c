@@ -24,7 +24,7 @@ const char *flash_result_text(enum flash_result result)
 int layout_batch(const struct flash_profile *profile)
 {
     uint32_t blocks = media_blocks(&profile->geometry);
-    return blocks >= 512 ? 8 : blocks >= 128 ? 4 : 1;
+    return blocks >= 512 ? 8 : blocks >= 128 ? 4 : blocks >= 48 ? 2 : 1;
 }
 
 // Blocks that are never offered: open ones, and those that garbage collection turns over.

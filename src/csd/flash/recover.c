@@ -122,7 +122,7 @@ static void apply_facts(struct flash *f, struct recovery *r)
         const struct record *record = &r->records[i];
         if (record->kind == RECORD_VOID && record->a < f->block_count * f->units_per_block &&
             r->blocks[place_block(f, record->a)].generation == record->lpn) {
-            r->entries[record->a].kind = UNIT_PAD; // nothing, and known to be
+            r->entries[record->a].kind = UNIT_NONE; // and known to be
         }
     }
 }

@@ -105,13 +105,13 @@ static bool void_weak(struct flash *f, const struct recovery *r)
     for (uint32_t i = 0; i < r->weak_count && well; i++) {
         uint32_t place = r->weak[i].place, block = place_block(f, place);
         struct block *b = &f->blocks[block];
-        if (r->blocks[block].dead || r->entries[place].kind == UNIT_PAD) {
+        if (r->blocks[block].dead || r->entries[place].kind == UNIT_NONE) {
             continue;
         }
         const struct record unread = {.kind = RECORD_VOID, .a = place, .lpn = b->generation};
         well = records_add(f, &unread) != PLACE_NONE;
         if (b->entries) {
-            b->entries[place - block_place(f, block)].kind = UNIT_PAD;
+            b->entries[place - block_place(f, block)].kind = UNIT_NONE;
         }
     }
     return well;
