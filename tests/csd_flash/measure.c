@@ -35,7 +35,7 @@ static void must(bool well, const char *what)
 
 static struct flash_profile make_profile(int blocks, enum flash_ecc ecc, double spare)
 {
-    struct flash_profile p = {.geometry = {.channels = 16, .dies = 1, .planes = 1, .pages = 64},
+    struct flash_profile p = {.geometry = {.channels = 16, .dies = 1, .planes = 1, .pages = 256},
                               .units = 4,
                               .over_provisioning = spare,
                               .ecc = ecc,
@@ -61,7 +61,8 @@ static struct flash *open_new(struct media *medium, const struct flash_profile *
 
 static void write_one(struct flash *flash, uint32_t id, uint64_t lpn, const void *data)
 {
-    must(flash_write(flash, id, lpn, 1, data, NULL) == FLASH_OK, "writing");
+    enum flash_result result = flash_write(flash, id, lpn, 1, data, NULL);
+    must(result == FLASH_OK, flash_result_text(result));
 }
 
 static void print_waf(const struct flash_stats *first, const struct flash_stats *last, double fills)
@@ -99,10 +100,9 @@ static uint64_t draw_lpn(struct base_random *random, uint64_t units, double hot)
 // The first half of the writes brings the device into its steady state; the second is measured.
 static void measure_waf(double spare, const char *policy, double hot, double fills)
 {
-    enum { BLOCKS = 1024 };
-    struct flash_profile p = make_profile(BLOCKS, FLASH_ECC_CRC, 0.02);
-    uint64_t raw = (uint64_t)BLOCKS * (uint64_t)layout_data_units(&p);
-    uint64_t units = (uint64_t)((double)raw / (1.0 + spare));
+    enum { BLOCKS = 512 };
+    struct flash_profile p = make_profile(BLOCKS, FLASH_ECC_CRC, spare);
+    uint64_t units = flash_profile_units(&p, 0);
     struct media *medium;
     struct flash_keys *keys;
     uint32_t id;

@@ -62,13 +62,15 @@ static void retire(struct flash *f, uint32_t block)
 // mistaken for what is programmed there next.
 static void forget_sources(struct flash *f, uint32_t block)
 {
-    struct stream *move = &f->streams[STREAM_MOVE];
-    for (int i = 0; i < move->filled; i++) {
-        struct waiting *w = &move->waiting[i];
-        if (w->from != PLACE_NONE && place_block(f, w->from) == block) {
-            f->spaces[w->slot].copies[w->meta.lpn]--;
-            w->meta = (struct unit_meta){.kind = UNIT_PAD};
-            w->from = PLACE_NONE;
+    for (int name = STREAM_MOVE; name < STREAMS; name++) {
+        struct stream *s = &f->streams[name];
+        for (int i = 0; i < s->filled; i++) {
+            struct waiting *w = &s->waiting[i];
+            if (w->from != PLACE_NONE && place_block(f, w->from) == block) {
+                f->spaces[w->slot].copies[w->meta.lpn]--;
+                w->meta = (struct unit_meta){.kind = UNIT_PAD};
+                w->from = PLACE_NONE;
+            }
         }
     }
 }
@@ -113,7 +115,7 @@ static uint32_t find_free(const struct flash *f, enum stream_name stream)
         const struct block *b = &f->blocks[i];
         if (b->state == BLOCK_FREE &&
             (best == PLACE_NONE ||
-             (stream == STREAM_MOVE ? b->generation > f->blocks[best].generation
+             (stream >= STREAM_MOVE ? b->generation > f->blocks[best].generation
                                     : b->generation < f->blocks[best].generation))) {
             best = i;
         }

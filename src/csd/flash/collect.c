@@ -11,7 +11,7 @@ static double worth(const struct flash *f, const struct block *b, enum flash_pol
     if (policy == FLASH_GREEDY) {
         return 1.0 - valid;
     }
-    double age = (double)(f->stamp - b->stamp) + 1.0;
+    double age = (double)f->stamp - b->age + 1.0;
     return b->valid ? age * (1.0 - valid) / (2.0 * valid) : 1e300;
 }
 
@@ -62,7 +62,10 @@ static enum flash_result move_data(struct flash *f, uint32_t place, uint64_t *co
     struct waiting *waiting;
     uint8_t *data;
     int bits;
-    enum flash_result result = stream_room(f, STREAM_MOVE, &waiting, &data);
+    const struct owner *o = &f->owners[place];
+    bool rests = space_age(f, &f->spaces[o->slot], o->lpn) > f->heat / 2.0;
+    enum stream_name stream = rests ? STREAM_REST : STREAM_MOVE;
+    enum flash_result result = stream_room(f, stream, &waiting, &data);
     if (result || !map_is_current(f, place)) {
         return result;
     }
@@ -71,7 +74,6 @@ static enum flash_result move_data(struct flash *f, uint32_t place, uint64_t *co
     if (result) {
         return result;
     }
-    const struct owner *o = &f->owners[place];
     if (bits >= 0 && (meta.kind == UNIT_DATA || meta.kind == UNIT_LOST) && meta.lpn == o->lpn &&
         meta.ns == f->spaces[o->slot].about.id) {
         *waiting = (struct waiting){.meta = meta, .from = place, .slot = o->slot};
@@ -85,7 +87,7 @@ static enum flash_result move_data(struct flash *f, uint32_t place, uint64_t *co
     }
     f->spaces[o->slot].copies[o->lpn]++;
     ++*counter;
-    return stream_added(f, STREAM_MOVE);
+    return stream_added(f, stream);
 }
 
 enum flash_result collect_block(struct flash *f, uint32_t block, uint64_t *counter)
@@ -135,6 +137,7 @@ static enum flash_result sync_moved(struct flash *f)
 {
     enum flash_result result = records_put(f, STREAM_MOVE);
     result = result ? result : stream_flush(f, STREAM_MOVE);
+    result = result ? result : stream_flush(f, STREAM_REST);
     return result ? result : block_sync(f);
 }
 
@@ -171,14 +174,21 @@ static enum flash_result level_wear(struct flash *f)
     }
     f->level_wait = 0;
     uint32_t victim = wear_victim(f);
-    return victim == PLACE_NONE ? FLASH_OK : collect_block(f, victim, &f->stats.level_units);
+    if (victim == PLACE_NONE) {
+        return FLASH_OK;
+    }
+    if (f->blocks[victim].state == BLOCK_OPEN) {
+        stream_leave(f, victim);
+        return FLASH_OK;
+    }
+    return collect_block(f, victim, &f->stats.level_units);
 }
 
 // One step towards more free blocks: moves one block's units, or reclaims what was emptied.
 static enum flash_result step(struct flash *f, bool *stuck)
 {
     enum flash_result result = FLASH_OK;
-    if (f->collected < f->low - f->least) {
+    if (f->collected == 0 || (f->collected < f->batch && f->free_count > f->least)) {
         bool urgent;
         result = collect_urgent(f, &urgent);
         uint32_t victim = result || urgent ? PLACE_NONE : collect_pick(f, f->options.policy);

@@ -123,8 +123,9 @@ static enum stn_status make(struct media *medium, struct flash_keys *keys,
     f->data_pages = (int)f->data_units / p->units;
     f->units_per_block = (uint32_t)(p->geometry.pages * p->units);
     f->block_count = media_blocks(&p->geometry);
-    f->least = (uint32_t)p->stripe + 2;
-    f->low = f->least + (uint32_t)layout_batch(p);
+    f->least = 2 * (uint32_t)p->stripe + 2; // both streams of moved units may need blocks
+    f->batch = (uint32_t)layout_batch(p);
+    f->low = f->least + 2 * f->batch; // those of one reclaim are erased at the next
     f->blocks = calloc(f->block_count, sizeof(*f->blocks));
     f->owners = calloc((size_t)f->block_count * f->units_per_block, sizeof(*f->owners));
     f->scratch = malloc((size_t)p->geometry.page_bytes);

@@ -12,6 +12,11 @@ int space_slot(const struct flash *f, uint32_t id)
     return NOWHERE;
 }
 
+double space_age(const struct flash *f, const struct space *space, uint64_t lpn)
+{
+    return (double)((uint32_t)f->stamp - space->written[lpn]);
+}
+
 void map_set(struct flash *f, uint8_t slot, uint64_t lpn, uint32_t value)
 {
     struct space *space = &f->spaces[slot];
@@ -54,7 +59,13 @@ void map_settle(struct flash *f, uint32_t place, const struct waiting *waiting)
         settle_table(f, place, waiting);
     } else {
         f->owners[place] = (struct owner){(uint32_t)meta->lpn, UNIT_DATA, waiting->slot};
-        uint32_t now = f->spaces[waiting->slot].map[meta->lpn];
+        struct space *space = &f->spaces[waiting->slot];
+        struct block *b = &f->blocks[place_block(f, place)];
+        uint32_t now = space->map[meta->lpn];
+        if (waiting->from == PLACE_NONE) {
+            space->written[meta->lpn] = (uint32_t)f->stamp;
+        }
+        b->age += ((double)f->stamp - space_age(f, space, meta->lpn) - b->age) / ++b->aged;
         if (waiting->from == PLACE_NONE || waiting->from == now) {
             map_set(f, waiting->slot, meta->lpn, place);
         }

@@ -20,7 +20,8 @@ enum stn_status space_open(struct flash *f, uint8_t slot)
     space->cipher = cipher_create(key);
     space->map = malloc(space->about.units * sizeof(*space->map));
     space->copies = calloc(space->about.units, sizeof(*space->copies));
-    if (!space->cipher || !space->map || !space->copies) {
+    space->written = calloc(space->about.units, sizeof(*space->written));
+    if (!space->cipher || !space->map || !space->copies || !space->written) {
         return stn_fail(STN_ERR_NO_MEMORY, "%s: memory for namespace %u", f->medium->name,
                         space->about.id);
     }
@@ -34,6 +35,7 @@ void space_close(struct space *space)
     cipher_destroy(space->cipher);
     free(space->map);
     free(space->copies);
+    free(space->written);
     *space = (struct space){0};
 }
 

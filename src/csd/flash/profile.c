@@ -6,7 +6,7 @@
 #include "csd/flash/layout.h"
 
 enum {
-    STREAMS = 3, // that write at a time
+    STREAMS = 4, // that write at a time
     SPARE_BLOCKS =
         4 // for collecting garbage, and one that may grow bad before the device is smaller
 };
@@ -30,7 +30,7 @@ int layout_batch(const struct flash_profile *profile)
 // Blocks that are never offered: open ones, and those that garbage collection turns over.
 static uint64_t reserve_blocks(const struct flash_profile *profile)
 {
-    return (uint64_t)((STREAMS + 1) * profile->stripe + SPARE_BLOCKS + layout_batch(profile));
+    return (uint64_t)((STREAMS + 1) * profile->stripe + SPARE_BLOCKS + 2 * layout_batch(profile));
 }
 
 uint64_t flash_profile_units(const struct flash_profile *profile, uint32_t bad)

@@ -166,6 +166,7 @@ static enum stn_status settle_block(struct flash *f, struct recovery *r, uint32_
         return STN_OK;
     }
     b->stamp = s->stamp;
+    b->age = (double)s->stamp;
     b->stream = s->stream;
     b->generation = s->dead ? s->buried + 1 : s->generation;
     b->retired = s->retired;
@@ -215,6 +216,7 @@ static void take_data(struct flash *f, struct recovery *r, uint32_t place)
     f->spaces[slot].copies[e->lpn]++;
     if (e->seq > r->best[slot][e->lpn]) {
         r->best[slot][e->lpn] = e->seq;
+        f->spaces[slot].written[e->lpn] = (uint32_t)f->blocks[place_block(f, place)].stamp;
         map_set(f, (uint8_t)slot, e->lpn, place);
     }
 }

@@ -13,7 +13,8 @@
 enum stream_name {
     STREAM_HOT,  // the caller's units that are written often
     STREAM_COLD, // and the others
-    STREAM_MOVE, // units that collecting, levelling and scrubbing move
+    STREAM_MOVE, // units that collecting, levelling and scrubbing move, and the log's own
+    STREAM_REST, // those of them that were not written for long
     STREAMS,
 };
 
@@ -55,8 +56,10 @@ struct block {
     bool retired;   // its burial says that it is bad
     uint16_t next;  // position to program next
     uint32_t generation;
-    uint32_t valid;        // units that are current
-    uint64_t stamp;        // of its last page
+    uint32_t valid; // units that are current
+    double age;     // stamp at which its units were written, on average: moving keeps them old
+    uint32_t aged;  // units in that average
+    uint64_t stamp; // of its last page
     struct entry *entries; // OPEN, FULL: by unit
 };
 
@@ -106,7 +109,8 @@ struct space { // a namespace
     struct flash_namespace about;
     struct cipher *cipher;
     uint32_t *map;
-    uint32_t *copies; // of a unit on the medium or on the way there, current or not
+    uint32_t *written; // stamp, its lower half, when the caller wrote it last
+    uint32_t *copies;  // of a unit on the medium or on the way there, current or not
 };
 
 struct timing {
@@ -141,6 +145,7 @@ struct flash {
 
     uint32_t free_count; // FREE, ERASING, UNPROVEN
     uint32_t low, least; // free blocks to collect at, and that must be there before a unit is moved
+    uint32_t batch;      // emptied blocks that are reclaimed together
     uint32_t collected;  // since the last reclaim
     uint32_t level_wait; // reclaims until wear is looked at again
     double heat;         // mean distance, in stamps, between two writes of a unit
@@ -199,6 +204,8 @@ enum flash_result stream_room(struct flash *f, enum stream_name stream, struct w
 enum flash_result stream_added(struct flash *f, enum stream_name stream);
 // Programs what is there, padded.
 enum flash_result stream_flush(struct flash *f, enum stream_name stream);
+// Nothing more goes into an open block, although it has room.
+void stream_leave(struct flash *f, uint32_t block);
 void stream_forget_space(struct flash *f, uint8_t slot);
 
 // ---- map.c
@@ -210,6 +217,8 @@ void map_settle(struct flash *f, uint32_t place, const struct waiting *waiting);
 bool map_is_current(const struct flash *f, uint32_t place);
 // The block's burial is durable: none of its units will be seen again.
 void map_forget_block(struct flash *f, uint32_t block);
+// Pages programmed since the caller wrote the unit.
+double space_age(const struct flash *f, const struct space *space, uint64_t lpn);
 int space_slot(const struct flash *f, uint32_t id); // NOWHERE
 
 // ---- records.c
@@ -265,7 +274,8 @@ enum flash_result collect_urgent(struct flash *f, bool *any);
 // Flips bits of what was read, as many as a block of this age makes on average.
 void wear_disturb(struct flash *f, uint32_t erases, uint8_t *raw, size_t bytes);
 bool wear_out(const struct flash *f, uint32_t block); // does its next erase fail?
-// The block that has been erased least and holds data, if that is too rarely; PLACE_NONE.
+// The block that has been erased least and holds data or waits for some, if that is too rarely;
+// PLACE_NONE.
 uint32_t wear_victim(const struct flash *f);
 
 // ---- timing.c

@@ -93,7 +93,7 @@ static enum flash_result program(struct flash *f, enum stream_name name)
         if (programmed) {
             return result_of_media(f, programmed);
         }
-        timing_program(f, block, name != STREAM_MOVE);
+        timing_program(f, block, name < STREAM_MOVE);
         f->stats.pages_programmed++;
         settle(f, s, block);
         if (b->next == f->data_pages) {
@@ -129,6 +129,18 @@ enum flash_result stream_added(struct flash *f, enum stream_name stream)
 enum flash_result stream_flush(struct flash *f, enum stream_name stream)
 {
     return f->streams[stream].filled ? program(f, stream) : FLASH_OK;
+}
+
+void stream_leave(struct flash *f, uint32_t block)
+{
+    for (int name = 0; name < STREAMS; name++) {
+        for (int i = 0; i < f->profile.stripe; i++) {
+            if (f->streams[name].open[i] == block) {
+                f->streams[name].open[i] = PLACE_NONE;
+                block_set_state(f, block, BLOCK_FULL);
+            }
+        }
+    }
 }
 
 void stream_forget_space(struct flash *f, uint8_t slot)

@@ -52,7 +52,7 @@ uint32_t wear_victim(const struct flash *f)
             continue;
         }
         most = b->generation > most ? b->generation : most;
-        if (b->state == BLOCK_CLOSED && !b->collected &&
+        if ((b->state == BLOCK_CLOSED || b->state == BLOCK_OPEN) && !b->collected &&
             (least == PLACE_NONE || b->generation < f->blocks[least].generation)) {
             least = i;
         }

@@ -55,8 +55,8 @@ enum flash_result flash_work(struct flash *f, bool *more)
     uint32_t victim = f->free_count < 2 * f->low ? collect_pick(f, FLASH_GREEDY) : PLACE_NONE;
     if (victim != PLACE_NONE && f->blocks[victim].valid < f->data_units / 2) {
         *more = true;
-        return f->collected < f->low - f->least ? collect_block(f, victim, &f->stats.gc_units)
-                                                : collect_reclaim(f);
+        return f->collected < f->batch ? collect_block(f, victim, &f->stats.gc_units)
+                                       : collect_reclaim(f);
     }
     return scrub_some(f, SCRUB_UNITS);
 }

@@ -9,8 +9,7 @@ static enum stream_name choose_stream(struct flash *f, const struct space *space
     if (!map_is_place(place)) {
         return STREAM_COLD;
     }
-    const struct block *b = &f->blocks[place_block(f, place)];
-    double distance = (double)(f->stamp - b->stamp);
+    double distance = space_age(f, space, lpn);
     f->heat += (distance - f->heat) / 4096.0;
     return distance < f->heat / 2.0 ? STREAM_HOT : STREAM_COLD;
 }
