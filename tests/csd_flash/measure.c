@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // csd_measure WHAT …: what bench/csd measures of the flash layer, one JSON object a call.
 //
-//     csd_measure waf SPARE POLICY HOT FILLS   write amplification: random 4 KiB writes on memory,
-//     SPARE flash beyond the
-//                                              namespace (0.07), POLICY greedy or cost-benefit, HOT
-//                                              of the units get the rest of the writes (0.1: 90/10;
-//                                              0: uniform), FILLS drive writes
-//     csd_measure iops SECONDS                 4 KiB writes and reads on memory: FTL, XTS, CRC
-//     csd_measure bch SECONDS                  encoding, against an encoder that takes a byte a
-//     step csd_measure recover FILE UNITS           opening a device after a power cut, against
-//     reading the same bytes
+//     csd_measure waf SPARE POLICY HOT FILLS BLOCKS
+//         Write amplification of random 4 KiB writes on memory: SPARE flash beyond the namespace
+//         (0.07), POLICY greedy or cost-benefit; HOT of the units get the rest of the writes (0.1:
+//         90/10; 0: uniform).
+//     csd_measure iops SECONDS ECC
+//         4 KiB writes and reads on memory: translation, XTS, CRC, and BCH if ECC is bch.
+//     csd_measure bch SECONDS
+//         Encoding, against an encoder that takes a byte a step.
+//     csd_measure recover FILE BLOCKS ECC
+//         Opening a device after a power cut, against reading the same bytes.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,12 +36,13 @@ static void must(bool well, const char *what)
 
 static struct flash_profile make_profile(int blocks, enum flash_ecc ecc, double spare)
 {
-    struct flash_profile p = {.geometry = {.channels = 16, .dies = 1, .planes = 1, .pages = 256},
-                              .units = 4,
-                              .over_provisioning = spare,
-                              .ecc = ecc,
-                              .endurance = 100000,
-                              .stripe = 1};
+    struct flash_profile p = {
+        .geometry = {.channels = 16, .dies = 1, .planes = 1, .pages = blocks >= 2048 ? 64 : 256},
+        .units = 4,
+        .over_provisioning = spare,
+        .ecc = ecc,
+        .endurance = 100000,
+        .stripe = 1};
     must(!flash_profile_fit(&p, 1, "measure"), "the profile");
     p.geometry.blocks = blocks / 16;
     return p;
@@ -98,10 +100,9 @@ static uint64_t draw_lpn(struct base_random *random, uint64_t units, double hot)
 }
 
 // The first half of the writes brings the device into its steady state; the second is measured.
-static void measure_waf(double spare, const char *policy, double hot, double fills)
+static void measure_waf(double spare, const char *policy, double hot, double fills, int blocks)
 {
-    enum { BLOCKS = 512 };
-    struct flash_profile p = make_profile(BLOCKS, FLASH_ECC_CRC, spare);
+    struct flash_profile p = make_profile(blocks, FLASH_ECC_CRC, spare);
     uint64_t units = flash_profile_units(&p, 0);
     struct media *medium;
     struct flash_keys *keys;
@@ -283,8 +284,8 @@ static void measure_recovery(const char *path, int blocks, const char *ecc)
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
-    if (strcmp(what, "waf") == 0 && argc == 6) {
-        measure_waf(atof(argv[2]), argv[3], atof(argv[4]), atof(argv[5]));
+    if (strcmp(what, "waf") == 0 && argc == 7) {
+        measure_waf(atof(argv[2]), argv[3], atof(argv[4]), atof(argv[5]), atoi(argv[6]));
     } else if (strcmp(what, "iops") == 0 && argc == 4) {
         measure_iops(atof(argv[2]), argv[3]);
     } else if (strcmp(what, "bch") == 0 && argc == 3) {

@@ -115,7 +115,7 @@ static uint32_t find_free(const struct flash *f, enum stream_name stream)
         const struct block *b = &f->blocks[i];
         if (b->state == BLOCK_FREE &&
             (best == PLACE_NONE ||
-             (stream >= STREAM_MOVE ? b->generation > f->blocks[best].generation
+             (stream == STREAM_REST ? b->generation > f->blocks[best].generation
                                     : b->generation < f->blocks[best].generation))) {
             best = i;
         }

@@ -3,7 +3,7 @@
 // makes emptied blocks free: burials programmed, everything synced, only then erased.
 #include "csd/flash/state.h"
 
-enum { LEVEL_EVERY = 4 }; // reclaims between two looks at wear
+enum { LEVEL_EVERY = 2 }; // reclaims between two looks at wear
 
 static double worth(const struct flash *f, const struct block *b, enum flash_policy policy)
 {
@@ -63,7 +63,7 @@ static enum flash_result move_data(struct flash *f, uint32_t place, uint64_t *co
     uint8_t *data;
     int bits;
     const struct owner *o = &f->owners[place];
-    bool rests = space_age(f, &f->spaces[o->slot], o->lpn) > f->heat / 2.0;
+    bool rests = space_age(f, &f->spaces[o->slot], o->lpn) > f->heat;
     enum stream_name stream = rests ? STREAM_REST : STREAM_MOVE;
     enum flash_result result = stream_room(f, stream, &waiting, &data);
     if (result || !map_is_current(f, place)) {

@@ -24,13 +24,14 @@ const char *flash_result_text(enum flash_result result)
 int layout_batch(const struct flash_profile *profile)
 {
     uint32_t blocks = media_blocks(&profile->geometry);
-    return blocks >= 512 ? 8 : blocks >= 128 ? 4 : blocks >= 48 ? 2 : 1;
+    return blocks >= 2048 ? 8 : blocks >= 128 ? 4 : blocks >= 48 ? 2 : 1;
 }
 
 // Blocks that are never offered: open ones, and those that garbage collection turns over.
 static uint64_t reserve_blocks(const struct flash_profile *profile)
 {
-    return (uint64_t)((STREAMS + 1) * profile->stripe + SPARE_BLOCKS + 2 * layout_batch(profile));
+    int open = STREAMS * profile->stripe, ready = 2 * profile->stripe + 2;
+    return (uint64_t)(open + ready + SPARE_BLOCKS + 3 * layout_batch(profile));
 }
 
 uint64_t flash_profile_units(const struct flash_profile *profile, uint32_t bad)

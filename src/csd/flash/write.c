@@ -11,7 +11,7 @@ static enum stream_name choose_stream(struct flash *f, const struct space *space
     }
     double distance = space_age(f, space, lpn);
     f->heat += (distance - f->heat) / 4096.0;
-    return distance < f->heat / 2.0 ? STREAM_HOT : STREAM_COLD;
+    return distance < f->heat ? STREAM_HOT : STREAM_COLD;
 }
 
 static enum flash_result check_writable(struct flash *f)
