@@ -15,8 +15,8 @@ int main(int argc, char **argv)
         // once.
         bool bch = seed % 8 == 7, larger = seed % 8 == 5;
         struct history_options options = {.seed = seed,
-                                          .operations = larger ? 700 : 400,
-                                          .units = larger ? 350 : 130,
+                                          .operations = larger ? 700 : 500,
+                                          .units = larger ? 480 : 240,
                                           .cuts_each = bch || larger ? 1 : 2,
                                           .depth = 3,
                                           .ecc = bch ? FLASH_ECC_BCH : FLASH_ECC_CRC,

@@ -50,7 +50,7 @@ struct flash_profile history_profile(const struct history_options *options)
 {
     struct flash_profile p = {.geometry = {.channels = 2, .dies = 1, .planes = 1, .pages = 8},
                               .units = 2,
-                              .over_provisioning = 0.5,
+                              .over_provisioning = 0.1,
                               .ecc = options->ecc,
                               .endurance = 1000000,
                               .stripe = options->stripe,

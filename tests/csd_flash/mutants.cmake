@@ -38,7 +38,7 @@ csd_mutant(moving_takes_a_new_seq collect.c
         cipher_decrypt(f->spaces[o->slot].cipher, meta.lpn, meta.seq, data, plain);
         meta.seq = ++f->seq;
         cipher_encrypt(f->spaces[o->slot].cipher, meta.lpn, meta.seq, plain, data);
-        *waiting = (struct waiting){.meta = meta, .from = place, .slot = o->slot};" 22)
+        *waiting = (struct waiting){.meta = meta, .from = place, .slot = o->slot};" 15)
 
 csd_mutant(summary_without_crc unit.c
 "return base_get_le(raw + AT_CRC, 4) == ecc_crc32c(0, raw, AT_CRC);"
@@ -57,7 +57,7 @@ csd_mutant(mapped_before_programmed write.c
 "
 "    space->copies[lpn]++;
     map_set(f, slot, lpn, MAP_UNWRITTEN);
-")
+" 9)
 
 csd_mutant(summed_up_before_sync block.c
 "    bool all_durable = !records_waiting(f);"
@@ -127,4 +127,4 @@ csd_mutant(burials_not_believed recover.c
 csd_mutant(clean_mark_stays table.c
 "    if (!f->clean_mark) {"
 "    f->clean_mark = false;
-    if (!f->clean_mark) {" 7)
+    if (!f->clean_mark) {")
