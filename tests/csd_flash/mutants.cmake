@@ -114,10 +114,6 @@ csd_mutant(key_destroyed_before_the_table_says_so namespace.c
 "    (void)!keys_destroy(f->keys, id);
     f->spaces[slot].about.id = 0;")
 
-csd_mutant(moved_unit_hides_a_newer_one map.c
-"waiting->from == PLACE_NONE || waiting->from == now"
-"true" 14)
-
 csd_mutant(burials_not_believed recover.c
 "s->retired || s->generation <= s->buried;
         for"

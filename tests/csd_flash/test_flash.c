@@ -2,121 +2,12 @@
 // What goes wrong with a device and its medium, one case at a time: nothing acknowledged is lost,
 // nothing wrong is returned, and what fails says so.
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/random.h"
-#include "capture.h"
-#include "cmocka_all.h"
-#include "csd/flash/flash.h"
-#include "csd/flash/state.h"
-#include "csd/media/faulty.h"
-#include "csd/media/file.h"
-#include "oracle.h"
-
-struct rig {
-    struct flash_profile profile;
-    struct media *medium;
-    struct flash_keys *keys;
-    struct flash *flash;
-    uint32_t id;
-    uint64_t units;
-};
-
-static struct flash_profile tiny(enum flash_ecc ecc)
-{
-    struct flash_profile p = {.geometry = {.channels = 2, .dies = 1, .planes = 1, .pages = 8},
-                              .units = 2,
-                              .over_provisioning = 0.5,
-                              .ecc = ecc,
-                              .endurance = 100000,
-                              .stripe = 1};
-    assert_int_equal(flash_profile_fit(&p, 130 * FLASH_UNIT_BYTES, "tiny"), STN_OK);
-    return p;
-}
-
-static struct capture caught;
-
-static void capture_begin(void)
-{
-    capture_start(&caught);
-}
-
-static const char *capture_end(void)
-{
-    capture_stop();
-    return caught.last;
-}
-
-static void rig_on(struct rig *r)
-{
-    assert_int_equal(flash_open(r->medium, r->keys, NULL, &r->flash), STN_OK);
-}
-
-static void rig_begin(struct rig *r, struct flash_profile profile)
-{
-    *r = (struct rig){.profile = profile};
-    assert_int_equal(media_faulty_create(&profile.geometry, &r->medium), STN_OK);
-    assert_int_equal(flash_keys_open(NULL, true, &r->keys), STN_OK);
-    assert_int_equal(flash_format(r->medium, &profile), STN_OK);
-    rig_on(r);
-    struct flash_namespace ns = {.units = flash_units_total(r->flash)};
-    assert_int_equal(flash_namespace_create(r->flash, &ns), STN_OK);
-    r->id = ns.id;
-    r->units = ns.units;
-}
-
-static void rig_end(struct rig *r)
-{
-    flash_drop(r->flash);
-    flash_keys_close(r->keys);
-    media_close(r->medium);
-}
-
-static enum flash_result put(struct rig *r, uint64_t lpn, uint32_t version)
-{
-    uint8_t data[FLASH_UNIT_BYTES];
-    oracle_fill(r->id, lpn, version, data);
-    return flash_write(r->flash, r->id, lpn, 1, data, NULL);
-}
-
-static enum flash_result get(struct rig *r, uint64_t lpn, uint32_t *version)
-{
-    uint8_t data[FLASH_UNIT_BYTES], want[FLASH_UNIT_BYTES];
-    enum flash_result result = flash_read(r->flash, r->id, lpn, 1, data, NULL);
-    if (!result) {
-        memcpy(version, data, sizeof(*version));
-        oracle_fill(r->id, lpn, *version, want);
-        assert_memory_equal(data, want, sizeof(data)); // whatever it is, it was written once
-    }
-    return result;
-}
-
-static void fill(struct rig *r, uint32_t version)
-{
-    for (uint64_t lpn = 0; lpn < r->units; lpn++) {
-        assert_int_equal(put(r, lpn, version), FLASH_OK);
-    }
-    assert_int_equal(flash_flush(r->flash), FLASH_OK);
-}
-
-static void expect_all(struct rig *r, uint32_t version)
-{
-    for (uint64_t lpn = 0; lpn < r->units; lpn++) {
-        uint32_t got = 0;
-        assert_int_equal(get(r, lpn, &got), FLASH_OK);
-        assert_int_equal(got, version);
-    }
-}
-
-static uint32_t place_of(const struct rig *r, uint64_t lpn)
-{
-    return r->flash->spaces[space_slot(r->flash, r->id)].map[lpn];
-}
+#include "rig.h"
 
 // Flips bits in the first KiB of a unit on the medium.
 static void rot(struct rig *r, uint64_t lpn, int bits)
@@ -521,107 +412,6 @@ static void test_static_levelling(void **state)
     rig_end(&r);
 }
 
-// ---- The file
-// ------------------------------------------------------------------------------------
-
-static void make_file(char *path, struct flash_profile *profile, struct media **out)
-{
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    close(fd);
-    unlink(path);
-    *profile = tiny(FLASH_ECC_CRC);
-    assert_int_equal(media_file_create(path, &profile->geometry, out), STN_OK);
-}
-
-static void test_file_medium(void **state)
-{
-    (void)state;
-    char path[] = "/tmp/stannis-medium-XXXXXX";
-    struct rig r = {0};
-    make_file(path, &r.profile, &r.medium);
-    assert_int_equal(flash_keys_open(NULL, true, &r.keys), STN_OK);
-    assert_int_equal(flash_format(r.medium, &r.profile), STN_OK);
-    rig_on(&r);
-    struct flash_namespace ns = {.units = flash_units_total(r.flash)};
-    assert_int_equal(flash_namespace_create(r.flash, &ns), STN_OK);
-    r.id = ns.id;
-    r.units = ns.units;
-    for (uint32_t version = 1; version < 5; version++) {
-        fill(&r, version);
-    }
-    flash_drop(r.flash);
-    media_close(r.medium);
-    assert_int_equal(media_file_open(path, &r.medium), STN_OK);
-    rig_on(&r);
-    expect_all(&r, 4);
-    assert_int_equal(flash_trim(r.flash, r.id, 0, r.units), FLASH_OK);
-    assert_int_equal(flash_flush(r.flash), FLASH_OK);
-    expect_all(&r, 0);
-    rig_end(&r);
-    unlink(path);
-}
-
-static void test_file_is_used_once(void **state)
-{
-    (void)state;
-    char path[] = "/tmp/stannis-medium-XXXXXX";
-    struct flash_profile profile;
-    struct media *medium, *second;
-    make_file(path, &profile, &medium);
-    pid_t child = fork();
-    if (child == 0) {
-        _exit(media_file_open(path, &second) == STN_OK ? 1 : 0);
-    }
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
-    capture_begin();
-    assert_int_equal(media_file_open(path, &second), STN_ERR_IO);
-    assert_non_null(strstr(capture_end(), "another process has this device open"));
-    media_close(medium);
-    unlink(path);
-}
-
-static void expect_refused(const char *path, enum stn_status status, const char *words)
-{
-    struct media *medium;
-    capture_begin();
-    assert_int_equal(media_file_open(path, &medium), status);
-    const char *line = capture_end();
-    assert_non_null(strstr(line, path));
-    assert_non_null(strstr(line, words));
-}
-
-static void test_foreign_and_damaged_files(void **state)
-{
-    (void)state;
-    char path[] = "/tmp/stannis-medium-XXXXXX";
-    struct flash_profile profile;
-    struct media *medium;
-    struct flash_profile found;
-    make_file(path, &profile, &medium);
-    capture_begin();
-    assert_int_equal(flash_probe(medium, &found), STN_ERR_CORRUPT);
-    assert_non_null(strstr(capture_end(), "not a formatted device"));
-    media_close(medium);
-    struct stat stat_of;
-    assert_int_equal(stat(path, &stat_of), 0);
-    assert_int_equal(truncate(path, stat_of.st_size - 4096), 0);
-    expect_refused(path, STN_ERR_CORRUPT, "truncated");
-    assert_int_equal(truncate(path, 100), 0);
-    expect_refused(path, STN_ERR_CORRUPT, "no flash medium");
-    assert_int_equal(truncate(path, stat_of.st_size), 0);
-    int fd = open(path, O_WRONLY);
-    assert_int_equal(pwrite(fd, "x", 1, 20), 1);
-    close(fd);
-    expect_refused(path, STN_ERR_CORRUPT, "damaged");
-    assert_int_equal(pwrite(open(path, O_WRONLY), "x", 1, 0), 1);
-    expect_refused(path, STN_ERR_CORRUPT, "no flash medium");
-    unlink(path);
-    expect_refused(path, STN_ERR_NOT_FOUND, "No such file");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -639,9 +429,6 @@ int main(void)
         cmocka_unit_test(test_timing),
         cmocka_unit_test(test_power_off_and_on),
         cmocka_unit_test(test_static_levelling),
-        cmocka_unit_test(test_file_medium),
-        cmocka_unit_test(test_file_is_used_once),
-        cmocka_unit_test(test_foreign_and_damaged_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
