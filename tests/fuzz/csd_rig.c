@@ -3,13 +3,24 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
+#include "base/random.h"
 #include "target.h"
 
-enum { ENTRIES = 64, SQ_AT = RING_FREE_AT, CQ_AT = RING_FREE_AT + NVME_PAGE_BYTES, ROUNDS = 64 };
+enum {
+    ENTRIES = 64,
+    SQ_AT = RING_FREE_AT,
+    CQ_AT = RING_FREE_AT + NVME_PAGE_BYTES,
+    DATA_AT = CQ_AT + NVME_PAGE_BYTES,
+    LISTS_AT = 64 << 10,
+    ROUNDS = 64
+};
 
-// In each block of the private namespace and of the one that is detached, and nowhere else.
-static const char canaries[2][32] = {"what the host must never see", "what the host was not given"};
+// In each block of the private namespace and of the one that is detached, and nowhere else. They
+// are drawn anew for each process and only compared after mixing, so that a fuzzer cannot learn
+// them from comparisons and write them itself.
+static uint64_t canaries[2];
 
 static void wake(void *context)
 {
@@ -29,7 +40,7 @@ static void make_namespaces(struct csd_rig *rig)
     for (uint32_t id = 3; id <= 4; id++) {
         for (int block = 0; block < CSD_RIG_BLOCKS; block++) {
             memcpy(ram_backend_bytes(rig->ram, id) + (size_t)block * NVME_BLOCK_BYTES,
-                   canaries[id - 3], sizeof(canaries[0]));
+                   &canaries[id - 3], sizeof(canaries[0]));
         }
     }
     add(rig, 1, NVME_SHARED | NVME_ATTACHED_HOST | NVME_ATTACHED_ENGINE);
@@ -42,10 +53,15 @@ struct csd_rig *csd_rig_begin(void)
 {
     static struct csd_rig rig;
     if (!rig.memory) {
+        fuzz_check(getrandom(canaries, sizeof(canaries), 0) == (ssize_t)sizeof(canaries));
         rig.memory = aligned_alloc(NVME_PAGE_BYTES, CSD_RIG_BYTES);
         fuzz_check(rig.memory != NULL);
     }
     memset(rig.memory, 0, CSD_RIG_BYTES);
+    for (uint64_t at = LISTS_AT; at < CSD_RIG_BYTES; at += sizeof(at)) { // lists of good pages
+        uint64_t page = DATA_AT + at / sizeof(at) % 8 * NVME_PAGE_BYTES;
+        memcpy(rig.memory + at, &page, sizeof(page));
+    }
     fuzz_check(ram_backend_create(1 << 8, &rig.ram) == STN_OK);
     rig.subsystem.backend = ram_backend_base(rig.ram);
     rig.subsystem.blocks_total = 1 << 8;
@@ -92,9 +108,17 @@ void csd_rig_run(struct csd_rig *rig)
     }
 }
 
-static bool holds(const uint8_t *bytes, size_t size, const char canary[32])
+// What a client reads lies at a multiple of four.
+static bool holds(const uint8_t *bytes, size_t size, uint64_t canary)
 {
-    return memmem(bytes, size, canary, sizeof(canaries[0])) != NULL;
+    uint64_t wanted = base_mix(canary), word;
+    for (size_t at = 0; at + sizeof(word) <= size; at += 4) {
+        memcpy(&word, bytes + at, sizeof(word));
+        if (base_mix(word) == wanted) {
+            return true;
+        }
+    }
+    return false;
 }
 
 // Is it still the namespace that it was, and not the host's? Management commands may delete any,

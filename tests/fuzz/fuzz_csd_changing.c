@@ -33,8 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(&sqe, data + 1, sizeof(sqe));
         data += 1 + sizeof(sqe);
         size -= 1 + sizeof(sqe);
-        sqe.prp1 = RING_FREE_AT + sqe.prp1 % (CSD_RIG_BYTES / 2) / 4 * 4;
-        sqe.prp2 = RING_FREE_AT + sqe.prp2 % (CSD_RIG_BYTES / 2) / 8 * 8;
+        sqe.prp1 = RING_FREE_AT + sqe.prp1 % (CSD_RIG_BYTES - RING_FREE_AT) / 4 * 4;
+        sqe.prp2 = RING_FREE_AT + sqe.prp2 % (CSD_RIG_BYTES - RING_FREE_AT) / 8 * 8;
         if (queue == 1 || sqe.opcode != NVME_ADMIN_NAMESPACE_ATTACHMENT) {
             csd_rig_submit(rig, queue, &sqe);
         }
