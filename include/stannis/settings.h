@@ -54,7 +54,8 @@ extern "C" {
     row(CSD_BENCH,   "csd bench",   16) \
     row(CSD_NBD,     "csd nbd",     17) \
     row(CSD_DESTROY, "csd destroy", 18) \
-    row(CSD_DEVICE,  "csd device",  19)
+    row(CSD_DEVICE,  "csd device",  19) \
+    row(POWER,       "power",       20)
 // clang-format on
 
 enum stn_verb {

@@ -78,7 +78,7 @@ static bool read_once(struct energy_sampler *sampler)
         sampler->account = sampler->reading;
     } else {
         sampler->is_dropped = true;
-        stn_log(STN_LOG_WARN, "energy: meter %s is dropped: %s; the training goes on without it",
+        stn_log(STN_LOG_WARN, "energy: meter %s is dropped: %s; going on without it",
                 energy_meter_kind(sampler->meter), energy_meter_why(sampler->meter));
     }
     sampler->done = asked;
@@ -151,7 +151,7 @@ static void wait_for(struct energy_sampler *sampler, int64_t answer)
     if (!sampler->thread_ended && !sampler->is_dropped && sampler->done < answer) {
         sampler->is_dropped = true;
         stn_log(STN_LOG_WARN,
-                "energy: meter %s is dropped: no answer for %g s; the training goes on without it",
+                "energy: meter %s is dropped: no answer for %g s; going on without it",
                 energy_meter_kind(sampler->meter), sampler->hang_s);
     }
 }

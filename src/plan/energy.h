@@ -21,6 +21,8 @@
 #ifndef PLAN_ENERGY_H
 #define PLAN_ENERGY_H
 
+#include <stdbool.h>
+
 #include "plan/greedy.h"
 #include "plan/node.h"
 
@@ -61,6 +63,11 @@ STN_MUST_CHECK enum stn_status plan_energy_check(const struct plan_cluster *clus
 STN_MUST_CHECK enum stn_status plan_energy_split(const struct plan_cluster *cluster,
                                                  int micro_batches, struct plan_node nodes[],
                                                  struct plan_offer heap[], int split[]);
+
+// "time", "energy", "edp" (delay product), or η as "0.3"; without watts. *is_time: none is needed,
+// but for a least speed's sake.
+STN_MUST_CHECK enum stn_status plan_objective_parse(const char *text, double speed_least,
+                                                    struct plan_objective *out, bool *is_time);
 
 // Up to so many nodes × (micro-batches + 1) plan_energy_split is exact.
 enum { PLAN_ENERGY_EXACT_MOST = 2048 };

@@ -142,6 +142,11 @@ SETTING(const char *, backend, TEXT, "backend", COMPUTES, MACHINE,
 
 // ---- several nodes -----------------------------------------------------------------------------
 
+SETTING(const char *, power, TEXT, "power", STN_VERB_POWER, NODES,
+        "a meter: auto, powercap, hwmon[:CHIP], ipmi, csv:FILE[@SECONDS] or cmd:PROGRAM; by default "
+        "all that need no argument", VALUE("SPEC"), USUAL)
+SETTING(double, watch, REAL, "watch", STN_VERB_POWER, NODES,
+        "read them for so long", VALUE("SECONDS"), LIMITS(0, 3600), INITIAL("1"), USUAL, PROGRAM)
 SETTING(const char *, emulate, TEXT, "emulate", TRAINING, NODES,
         "nodes of this machine with that many CPUs each, as host=1.0,csd*3=0.25",
         VALUE("NODES"), USUAL, PROGRAM)
@@ -176,6 +181,13 @@ SETTING(enum stn_policy, policy, CHOICE, "policy", TRAINING, NODES,
         OF(settings_policy_names), ALIKE)
 AGAIN(policy, CHOICE, "policy", STN_VERB_SIM | STN_VERB_SIZE, NODES,
         "who computes how much", OF(settings_policy_names), INITIAL("balanced"), USUAL)
+SETTING(const char *, objective, TEXT, "objective", STN_VERB_SIM | STN_VERB_SIZE, NODES,
+        "what `policy` balanced or static plans for: time, energy, edp (energy times delay), or a "
+        "weight of energy against time from 0 to 1; needs the watts of all nodes",
+        VALUE("WHAT"), INITIAL("time"))
+SETTING(double, min_speed, REAL, "min-speed", STN_VERB_SIM | STN_VERB_SIZE, NODES,
+        "with `objective`: images a second that a plan must reach (0: any)",
+        VALUE("X"), LIMITS(0, 1e9), INITIAL("0"))
 SETTING(double, efficiency, REAL, "efficiency", TRAINING, NODES,
         "`batch` auto: of the sum of the nodes' speeds",
         VALUE("X"), BELOW(0.01, 1), INITIAL("0.95"))
@@ -403,6 +415,8 @@ AGAIN(plot, TEXT, "plot", STN_VERB_SIM, FILES,
         "speed over the steps as SVG, with times under load shaded", VALUE("FILE"), USUAL, PROGRAM)
 AGAIN(plot, TEXT, "plot", STN_VERB_SIZE, FILES,
         "draw speed against the number of CSDs, as SVG", VALUE("FILE"), USUAL, PROGRAM)
+SETTING(const char *, pareto, TEXT, "pareto", STN_VERB_SIZE, FILES,
+        "draw what no plan is better than in both speed and energy, as SVG", VALUE("FILE"), PROGRAM)
 SETTING(const char *, plot_energy, TEXT, "plot-energy", STN_VERB_SIZE, FILES,
         "draw energy an image against it", VALUE("FILE"), PROGRAM)
 AGAIN(trace, TEXT, "trace", STN_VERB_BENCH, FILES,
@@ -429,7 +443,7 @@ SETTING(bool, json, FLAG, "json",
         STN_VERB_TUNE | STN_VERB_EVAL | STN_VERB_PREDICT | STN_VERB_BENCH |
         STN_VERB_MODELS | STN_VERB_SIZE | STN_VERB_SIM | STN_VERB_CSD_CREATE | STN_VERB_CSD_START |
         STN_VERB_CSD_LS | STN_VERB_CSD_STOP | STN_VERB_CSD_FORMAT | STN_VERB_CSD_STAT |
-        STN_VERB_CSD_BENCH | STN_VERB_CSD_DESTROY, SHOWN,
+        STN_VERB_CSD_BENCH | STN_VERB_CSD_DESTROY | STN_VERB_POWER, SHOWN,
         "print JSON instead of text", INITIAL("off"), USUAL, PROGRAM)
 
 #undef TRAINING

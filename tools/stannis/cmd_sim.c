@@ -8,7 +8,9 @@
 #include "base/atomic_file.h"
 #include "base/number.h"
 #include "cluster/cluster.h"
+#include "objective.h"
 #include "paper_view.h"
+#include "sim/energy.h"
 #include "sim_view.h"
 #include "stannis/stannis.h"
 #include "verb.h"
@@ -43,6 +45,8 @@ static const struct command command = {
     .examples = "  stannis sim --cluster rack.yaml --net mobilenet_v2 --plot sim.svg\n"
                 "  stannis sim --emulate host=1,csd*3=0.25 --device xeon-4108 \\\n"
                 "      --net mobilenet_v2 --interfere host@20-40:75% --policy static\n"
+                "  stannis sim --cluster rack.yaml --net mobilenet_v2 --objective energy \\\n"
+                "      --min-speed 60\n"
                 "  stannis sim --paper hypertune",
 };
 
@@ -135,6 +139,21 @@ static enum stn_status show(const struct settings *s, const struct sim_view *vie
     }
     if (status == STN_OK && s->plot) {
         status = sim_view_plot(view, s->plot);
+    }
+    return status;
+}
+
+// The watts of all nodes, for plans that want them.
+static enum stn_status take_objective(const struct settings *settings, struct sim_scene *scene,
+                                      struct plan_objective *objective, struct sim_config *config)
+{
+    struct plan_objective said;
+    const struct plan_objective *wanted;
+    struct sim_cluster cluster = sim_scene_cluster(scene);
+    enum stn_status status = objective_of(settings, &said, &wanted);
+    if (status == STN_OK && wanted) {
+        status = sim_energy_objective(&cluster, scene->powers, &scene->arena, wanted, objective);
+        config->objective = objective;
     }
     return status;
 }
@@ -264,8 +283,9 @@ static enum stn_status complete(struct simulation *o, size_t *needed_bytes)
     return status;
 }
 
-static enum stn_status run_on_scene(const struct simulation *o, size_t needed_bytes)
+static enum stn_status run_on_scene(struct simulation *o, size_t needed_bytes)
 {
+    struct plan_objective objective;
     const struct settings *s = &o->settings.values;
     struct sim_devices devices = {0};
     struct sim_scene scene = {0};
@@ -278,6 +298,9 @@ static enum stn_status run_on_scene(const struct simulation *o, size_t needed_by
     enum stn_status status = load_devices(s, &devices);
     if (status == STN_OK) {
         status = make_scene(s, &config, &scene);
+    }
+    if (status == STN_OK) {
+        status = take_objective(s, &scene, &objective, &o->config);
     }
     if (status == STN_OK) {
         status = simulate(o, &scene);

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "front_view.h"
+#include "objective.h"
 #include "plot/plot.h"
 #include "report/json.h"
 #include "sim/sizing.h"
@@ -20,9 +22,12 @@ static const struct command command = {
              "papers (docs/papers.md); others come from a file. Watts and joules are modelled,\n"
              "not measured. FLOPS count the multiplications and additions of forward and\n"
              "backward pass.",
-    .examples = "  stannis size --host xeon-4108 --csd newport --count 0..36 --net mobilenet_v2\n"
-                "  stannis size --host xeon-4108 --csd laguna --count 36 --net mobilenet_v2 \\\n"
-                "      --batch 720 --json",
+    .examples =
+        "  stannis size --host xeon-4108 --csd newport --count 0..36 --net mobilenet_v2\n"
+        "  stannis size --host xeon-4108 --csd laguna --count 36 --net mobilenet_v2 \\\n"
+        "      --batch 720 --json\n"
+        "  stannis size --host xeon-4108 --csd newport --count 0..36 --net mobilenet_v2 \\\n"
+        "      --objective energy --min-speed 60 --pareto front.svg",
 };
 
 // ---- what is asked -----------------------------------------------------------------------------
@@ -266,9 +271,24 @@ static enum stn_status show(const struct settings *s, const struct sim_sizing *s
     return status;
 }
 
+static enum stn_status draw_front(const struct settings *s, const struct sim_sizing_config *config)
+{
+    char subtitle[256];
+    struct sim_front front;
+    snprintf(subtitle, sizeof(subtitle), "%s with %s %s, %s; simulated", s->host, s->count, s->csd,
+             s->net);
+    enum stn_status status = sim_front_run(config, &front);
+    if (status == STN_OK) {
+        status = front_view_draw(&front, subtitle, s->pareto);
+        sim_front_fini(&front);
+    }
+    return status;
+}
+
 static enum stn_status run_with_devices(const struct settings *s, const struct sim_devices *devices)
 {
     struct sim_sizing_config config = {0};
+    struct plan_objective objective;
     struct sim_sizing sizing;
     struct sim_device *host, *csd;
     enum stn_status status = check(s, &config);
@@ -287,12 +307,15 @@ static enum stn_status run_with_devices(const struct settings *s, const struct s
     }
     config.host = host;
     config.csd = csd;
-    status = sim_sizing_run(&config, &sizing);
+    status = objective_of(s, &objective, &config.objective);
+    if (status == STN_OK) {
+        status = sim_sizing_run(&config, &sizing);
+    }
     if (status == STN_OK) {
         status = show(s, &sizing);
         sim_sizing_fini(&sizing);
     }
-    return status;
+    return status == STN_OK && s->pareto ? draw_front(s, &config) : status;
 }
 
 static enum stn_status run(int argc, char **argv)

@@ -18,7 +18,7 @@
 
 static const struct verb *const verbs[] = {&verb_train, &verb_eval,   &verb_predict, &verb_tune,
                                            &verb_bench, &verb_models, &verb_emulate, &verb_size,
-                                           &verb_sim,   &verb_csd,    NULL};
+                                           &verb_sim,   &verb_csd,    &verb_power,   NULL};
 enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]) - 1 };
 
 static void print_help(void)

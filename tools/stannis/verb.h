@@ -22,7 +22,7 @@ struct verb {
 };
 
 extern const struct verb verb_train, verb_eval, verb_predict, verb_tune, verb_bench, verb_models,
-    verb_emulate, verb_size, verb_sim, verb_csd;
+    verb_emulate, verb_size, verb_sim, verb_csd, verb_power;
 
 // The settings of the command line, from their defaults; or, for --help, prints the help and sets
 // *done.
