@@ -4,6 +4,9 @@
 
 pkg_search_module(MPI_PC QUIET ompi-c mpich)
 set(STANNIS_PC_REQUIRES "${MPI_PC_MODULE_NAME} jansson libturbojpeg libpng zlib yaml-0.1")
+if(FREEIPMI_FOUND)
+    string(APPEND STANNIS_PC_REQUIRES " libfreeipmi")
+endif()
 set(STANNIS_PC_LIBS "${OpenMP_C_FLAGS} -ldl -lpthread -lm")
 if(DNNL_FOUND)
     string(PREPEND STANNIS_PC_LIBS "-ldnnl ")

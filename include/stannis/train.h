@@ -129,6 +129,30 @@ struct stn_tune_progress {
     int micro_batch;
 };
 
+// The energy of an epoch, or of the whole run. What is not known is not a number: NAN.
+struct stn_train_node_energy {
+    const char *name;
+    const char *source; // "measured", "modelled", "unknown", or "within" what another node measures
+    const char *scope;  // measured: "cpu", "board" or "wall"; else NULL
+    double joules, idle_watts;
+    double known_seconds, gap_seconds; // that readings cover, and that they do not
+    int64_t samples;
+};
+
+struct stn_train_energy {
+    int epoch;        // from 1; 0: the whole run
+    const char *text; // all of it in a line
+    double joules, above_idle_joules, joules_per_image;
+    bool is_least; // there is more of it: not every machine is known in the same way
+    double promised_joules_per_image; // by the plan, where one was made for energy
+    double flops_per_watt;            // operations of training, a second, for each watt
+    double seconds;
+    int64_t images;
+    int machines, measured, modelled;
+    int nodes;
+    const struct stn_train_node_energy *node; // [nodes]
+};
+
 struct stn_train_observer {
     void *context;
     // Before the start, where nodes are measured: again and again, then once the outcome. Of a plan
@@ -146,6 +170,8 @@ struct stn_train_observer {
     void (*change)(void *context, const struct stn_train_change *change);
     // At the end, where there are several nodes: what each did.
     void (*nodes)(void *context, const struct stn_train_node *nodes, int count);
+    // After each epoch and at the end, where something of it is known or was asked for.
+    void (*energy)(void *context, const struct stn_train_energy *energy);
     // Polled between steps, on every node; true: all save and return ERR_INTERRUPTED.
     bool (*stop_requested)(void *stop_context);
     void *stop_context;

@@ -100,7 +100,9 @@ static enum stn_status append(struct cluster_build *build, const struct cluster_
     added->name = base_arena_strdup(arena, name);
     added->host = node->host ? base_arena_strdup(arena, node->host) : NULL;
     added->private_dir = node->private_dir ? base_arena_strdup(arena, node->private_dir) : NULL;
-    if (!added->name || !added->host != !node->host || !added->private_dir != !node->private_dir) {
+    added->power = node->power ? base_arena_strdup(arena, node->power) : NULL;
+    if (!added->name || !added->host != !node->host || !added->private_dir != !node->private_dir ||
+        !added->power != !node->power) {
         return fail_memory(build);
     }
     build->lines[cluster->count++] = build->line;

@@ -10,6 +10,7 @@
 //         memory: 4G
 //         max_batch: 256
 //         private: /data/clinicA
+//         power: model:newport  # or a meter: powercap, csv:/var/log/meter.csv, …
 //
 // Keys of virtual nodes (cluster/entry.h) may stand beside these: one file serves `stannis train`
 // and `stannis sim`.
@@ -29,6 +30,7 @@ struct cluster_node {
     size_t memory;           // bytes; 0: the cgroup's limit or physical memory
     int max_batch;           // samples a step at most; 0: no limit
     const char *private_dir; // NULL: none
+    const char *power;       // where its power is known from (energy/spec.h); NULL: not said
 };
 
 struct cluster {

@@ -36,6 +36,7 @@ static const struct conf_key node_keys[] = {
     {"memory", CONF_BYTES, FIELD(entry.memory), 0, 0, "a size as 512M or 4G"},
     {"max_batch", CONF_WHOLE, FIELD(entry.max_batch), 1, COUNT_MAX, NULL},
     {"private", CONF_TEXT, FIELD(private_text), 0, 0, NULL},
+    {"power", CONF_TEXT, FIELD(entry.power), 0, 0, NULL},
     {"count", CONF_WHOLE, FIELD(entry.count), 1, CLUSTER_NODES_MAX, NULL},
     {"device", CONF_VALUE, FIELD(device), 0, 0, NULL},
     {"speed", CONF_VALUE, FIELD(speed), 0, 0, NULL},

@@ -21,6 +21,7 @@ struct cluster_entry {
     int threads;             // 0: what affinity and quota allow
     double cpus;             // 0: not confined; of a virtual node the share of its device
     const char *private_dir; // NULL: none
+    const char *power;       // NULL: not said
 
     // Of virtual nodes.
     const char *device; // NULL: not said

@@ -30,6 +30,7 @@ static enum stn_status read_entry(struct conf *conf, const struct conf_value *va
         .memory = entry.memory,
         .max_batch = entry.max_batch,
         .private_dir = entry.private_dir,
+        .power = entry.power,
     };
     build->line = conf->line;
     return cluster_build_add(build, &node, entry.count);

@@ -58,6 +58,7 @@ static void write_node(struct conf_writer *writer, const struct cluster_node *no
     write_count(writer, "memory", node->memory);
     write_count(writer, "max_batch", (size_t)node->max_batch);
     write_private(writer, node->private_dir);
+    write_text(writer, "power", node->power);
 }
 
 enum stn_status cluster_format(const struct cluster *cluster, char **out)

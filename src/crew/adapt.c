@@ -96,8 +96,10 @@ static enum stn_status policy_open(struct crew_adapt *a, const struct plan_clust
 // Called once the nodes' speeds are known.
 static enum stn_status start_watching(struct crew_adapt *a)
 {
-    const struct plan_cluster cluster = {
-        .nodes = a->known, .count = a->nodes, .micro_batch = a->micro_batch};
+    const struct plan_cluster cluster = {.nodes = a->known,
+                                         .count = a->nodes,
+                                         .micro_batch = a->micro_batch,
+                                         .objective = a->config.profile->cluster.objective};
     const struct hypertune_cause_options causes = hypertune_cause_defaults();
     enum stn_status status = hypertune_causes_create(&cluster, &causes, &a->causes);
     if (!status && a->policy) {

@@ -14,8 +14,9 @@ enum stn_status crew_profile_create(const struct cluster *cluster, int micro_bat
 {
     size_t count = (size_t)cluster->count;
     *out = (struct crew_profile){.nodes = calloc(count, sizeof(*out->nodes)),
-                                 .about = calloc(count, sizeof(*out->about))};
-    if (!out->nodes || !out->about) {
+                                 .about = calloc(count, sizeof(*out->about)),
+                                 .powers = calloc(count, sizeof(*out->powers))};
+    if (!out->nodes || !out->about || !out->powers) {
         crew_profile_fini(out);
         return stn_fail(STN_ERR_NO_MEMORY, "no memory for %zu nodes", count);
     }
@@ -29,6 +30,7 @@ enum stn_status crew_profile_create(const struct cluster *cluster, int micro_bat
 
 void crew_profile_fini(struct crew_profile *profile)
 {
+    free(profile->powers);
     free(profile->about);
     free(profile->nodes);
     *profile = (struct crew_profile){0};

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "crew/nodes.h"
+#include "plan/energy.h"
 #include "plan/fit.h"
 #include "plan/node.h"
 
@@ -35,6 +36,8 @@ struct crew_profile {
     bool measured;                   // false: proportions of the lines are right, seconds are not
     bool in_turn;                    // nodes of one machine were measured one by one
     double seconds;                  // what measuring took
+    struct plan_power *powers;       // [cluster.count] for `objective`
+    struct plan_objective objective; // what plans are for, where `cluster` points to it
 };
 
 // Has the nodes' names, and nothing else yet.

@@ -143,7 +143,9 @@ static bool arrays_alloc(struct crew_trade *trade)
 bool crew_trade_wanted(const struct settings *settings)
 {
     const struct hypertune_policy *policy = hypertune_policy_of(settings->policy);
-    return settings->trade && policy && policy->does->trades && !settings->split;
+    bool for_time = !settings->objective ||
+                    strcmp(settings->objective, "time") == 0; // trades make all end alike
+    return settings->trade && for_time && policy && policy->does->trades && !settings->split;
 }
 
 double crew_move_gain(const struct settings *settings)

@@ -64,8 +64,8 @@ STN_MUST_CHECK enum stn_status plan_energy_split(const struct plan_cluster *clus
                                                  int micro_batches, struct plan_node nodes[],
                                                  struct plan_offer heap[], int split[]);
 
-// "time", "energy", "edp" (delay product), or η as "0.3"; without watts. *is_time: none is needed,
-// but for a least speed's sake.
+// NULL or "time", "energy", "edp" (delay product), or η as "0.3"; without watts. *is_time: none is
+// needed, but for a least speed's sake.
 STN_MUST_CHECK enum stn_status plan_objective_parse(const char *text, double speed_least,
                                                     struct plan_objective *out, bool *is_time);
 

@@ -11,7 +11,7 @@ enum stn_status plan_objective_parse(const char *text, double speed_least,
 {
     *out = (struct plan_objective){.eta = 1.0, .speed_least = speed_least};
     *is_time = false;
-    if (strcmp(text, "time") == 0) {
+    if (!text || strcmp(text, "time") == 0) {
         *is_time = true;
         return STN_OK;
     }

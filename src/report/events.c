@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "report/change.h"
+#include "report/energy.h"
 #include "report/json.h"
 #include "report/nodes.h"
 #include "stannis/log.h"
@@ -233,6 +234,15 @@ static void on_nodes(void *context, const struct stn_train_node *nodes, int coun
                                    report_nodes_json(nodes, count)));
 }
 
+static void on_energy(void *context, const struct stn_train_energy *energy)
+{
+    json_t *object = report_energy_json(energy);
+    if (object) {
+        json_object_set_new(object, "event", json_string("energy"));
+    }
+    emit_object(context, object);
+}
+
 static enum stn_status use_stream(struct report_events *events, FILE *stream)
 {
     if (!stream) {
@@ -278,7 +288,8 @@ struct stn_train_observer report_events_observer(struct report_events *events)
                                           .step = on_step,
                                           .epoch = on_epoch,
                                           .change = on_change,
-                                          .nodes = on_nodes};
+                                          .nodes = on_nodes,
+                                          .energy = on_energy};
     if (events->all) {
         observer.eval = on_eval;
         observer.saved = on_saved;

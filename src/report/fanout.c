@@ -60,6 +60,11 @@ static void on_nodes(void *context, const struct stn_train_node *nodes, int coun
     PASS_ON(context, nodes, nodes, count);
 }
 
+static void on_energy(void *context, const struct stn_train_energy *energy)
+{
+    PASS_ON(context, energy, energy);
+}
+
 void report_fanout_add(struct report_fanout *fanout, struct stn_train_observer observer)
 {
     assert(fanout->count < REPORT_FANOUT_MAX);
@@ -77,5 +82,6 @@ struct stn_train_observer report_fanout_observer(struct report_fanout *fanout)
                                        .eval = on_eval,
                                        .saved = on_saved,
                                        .change = on_change,
-                                       .nodes = on_nodes};
+                                       .nodes = on_nodes,
+                                       .energy = on_energy};
 }

@@ -456,6 +456,14 @@ static void on_nodes(void *context, const struct stn_train_node *nodes, int coun
     say_incidents(progress);
 }
 
+// Only of the whole run: epochs have their line.
+static void on_energy(void *context, const struct stn_train_energy *energy)
+{
+    if (energy->epoch == 0) {
+        say_label(context, "energy", energy->text);
+    }
+}
+
 // ---- lifetime ----------------------------------------------------------------------------------
 
 struct report_progress *report_progress_create(const struct report_progress_options *options)
@@ -487,5 +495,6 @@ struct stn_train_observer report_progress_observer(struct report_progress *progr
                                        .epoch = on_epoch,
                                        .eval = on_eval,
                                        .change = on_change,
-                                       .nodes = on_nodes};
+                                       .nodes = on_nodes,
+                                       .energy = on_energy};
 }

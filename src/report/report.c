@@ -14,6 +14,7 @@
 #include "base/atomic_file.h"
 #include "base/cpu.h"
 #include "report/change.h"
+#include "report/energy.h"
 #include "report/json.h"
 #include "report/nodes.h"
 #include "settings/settings.h"
@@ -24,6 +25,7 @@ struct report {
     json_t *epochs;    // array
     json_t *nodes;     // array; NULL: there was but one
     json_t *incidents; // array
+    json_t *energy;    // of the whole run; NULL: not known
     int64_t moves;     // how often work moved
     struct report_crew crew;
     bool lost; // memory ran out while collecting
@@ -103,6 +105,24 @@ static void on_nodes(void *context, const struct stn_train_node *nodes, int coun
     report->lost |= !report->nodes;
 }
 
+// Of an epoch it stands beside what else is known of the epoch.
+static void on_energy(void *context, const struct stn_train_energy *energy)
+{
+    struct report *report = context;
+    json_t *object = report_energy_json(energy);
+    size_t count = json_array_size(report->epochs);
+    report->lost |= !object;
+    if (energy->epoch == 0) {
+        json_decref(report->energy);
+        report->energy = object;
+    } else if (count > 0) {
+        json_t *epoch = json_array_get(report->epochs, count - 1);
+        report->lost |= json_object_set_new(epoch, "energy", object) != 0;
+    } else {
+        json_decref(object);
+    }
+}
+
 // ---- writing -----------------------------------------------------------------------------------
 
 static const char *ending(enum stn_status ended)
@@ -138,6 +158,7 @@ static json_t *compose(const struct report *report, enum stn_status ended,
     json_t *whole = start ? json_copy(start) : json_object();
     bool ok = object && whole && json_object_update(whole, object) == 0;
     ok = ok && (!report->nodes || add_nodes(report, result, whole));
+    ok = ok && (!report->energy || json_object_set(whole, "energy", report->energy) == 0);
     json_decref(object);
     if (!ok) {
         json_decref(whole);
@@ -248,6 +269,7 @@ void report_destroy(struct report *report)
         json_decref(report->epochs);
         json_decref(report->nodes);
         json_decref(report->incidents);
+        json_decref(report->energy);
         report_crew_fini(&report->crew);
         free(report);
     }
@@ -259,5 +281,6 @@ struct stn_train_observer report_observer(struct report *report)
                                        .start = on_start,
                                        .epoch = on_epoch,
                                        .change = on_change,
-                                       .nodes = on_nodes};
+                                       .nodes = on_nodes,
+                                       .energy = on_energy};
 }

@@ -142,9 +142,16 @@ SETTING(const char *, backend, TEXT, "backend", COMPUTES, MACHINE,
 
 // ---- several nodes -----------------------------------------------------------------------------
 
-SETTING(const char *, power, TEXT, "power", STN_VERB_POWER, NODES,
-        "a meter: auto, powercap, hwmon[:CHIP], ipmi, csv:FILE[@SECONDS] or cmd:PROGRAM; by default "
-        "all that need no argument", VALUE("SPEC"), USUAL)
+SETTING(const char *, power, TEXT, "power", TRAINING, NODES,
+        "where a node's power is known from: auto, powercap, hwmon[:CHIP], ipmi, "
+        "csv:FILE[@SECONDS], cmd:PROGRAM, model:DEVICE or none, but what `cluster` says of it; by "
+        "default auto, and without two seconds in which machines are looked at before they compute",
+        VALUE("SPEC"))
+AGAIN(power, TEXT, "power", STN_VERB_POWER, NODES,
+        "a meter: auto, powercap, hwmon[:CHIP], ipmi, csv:FILE[@SECONDS] or cmd:PROGRAM; by "
+        "default all that need no argument", VALUE("SPEC"), USUAL)
+SETTING(const char *, devices, TEXT, "devices", TRAINING, NODES,
+        "`power` model: a YAML file of device profiles besides those built in", VALUE("FILE"))
 SETTING(double, watch, REAL, "watch", STN_VERB_POWER, NODES,
         "read them for so long", VALUE("SECONDS"), LIMITS(0, 3600), INITIAL("1"), USUAL, PROGRAM)
 SETTING(const char *, emulate, TEXT, "emulate", TRAINING, NODES,
@@ -154,7 +161,7 @@ SETTING(const char *, hosts, TEXT, "hosts", TRAINING, NODES,
         "start on these hosts over ssh, as server:1,csd1,csd2 (HOST:NODES)",
         VALUE("LIST"), USUAL, PROGRAM)
 SETTING(const char *, cluster, TEXT, "cluster", TRAINING, NODES,
-        "a YAML file of nodes: name, host, threads, cpus, memory, max_batch, private",
+        "a YAML file of nodes: name, host, threads, cpus, memory, max_batch, private, power",
         VALUE("FILE"), USUAL)
 SETTING(const char *, cluster_text, TEXT, "cluster-text", 0, NODES,
         "what such a file would say", VALUE("YAML"))
@@ -181,13 +188,13 @@ SETTING(enum stn_policy, policy, CHOICE, "policy", TRAINING, NODES,
         OF(settings_policy_names), ALIKE)
 AGAIN(policy, CHOICE, "policy", STN_VERB_SIM | STN_VERB_SIZE, NODES,
         "who computes how much", OF(settings_policy_names), INITIAL("balanced"), USUAL)
-SETTING(const char *, objective, TEXT, "objective", STN_VERB_SIM | STN_VERB_SIZE, NODES,
-        "what `policy` balanced or static plans for: time, energy, edp (energy times delay), or a "
-        "weight of energy against time from 0 to 1; needs the watts of all nodes",
-        VALUE("WHAT"), INITIAL("time"))
-SETTING(double, min_speed, REAL, "min-speed", STN_VERB_SIM | STN_VERB_SIZE, NODES,
+SETTING(const char *, objective, TEXT, "objective", TRAINING | STN_VERB_SIM | STN_VERB_SIZE, NODES,
+        "what `policy` balanced or static plans for: time (the default), energy, edp (energy times "
+        "delay), or a weight of energy against time from 0 to 1; needs the watts of all nodes",
+        VALUE("WHAT"), ALIKE)
+SETTING(double, min_speed, REAL, "min-speed", TRAINING | STN_VERB_SIM | STN_VERB_SIZE, NODES,
         "with `objective`: images a second that a plan must reach (0: any)",
-        VALUE("X"), LIMITS(0, 1e9), INITIAL("0"))
+        VALUE("X"), LIMITS(0, 1e9), INITIAL("0"), ALIKE)
 SETTING(double, efficiency, REAL, "efficiency", TRAINING, NODES,
         "`batch` auto: of the sum of the nodes' speeds",
         VALUE("X"), BELOW(0.01, 1), INITIAL("0.95"))
@@ -312,7 +319,7 @@ SETTING(const char *, count, TEXT, "count", STN_VERB_SIZE, VIRTUAL,
 SETTING(double, knee, REAL, "knee", STN_VERB_SIZE, VIRTUAL,
         "name the number from which on a CSD adds less speed",
         VALUE("PERCENT"), LIMITS(0, 100), INITIAL("2"))
-SETTING(const char *, devices, TEXT, "devices", STN_VERB_SIM | STN_VERB_SIZE, VIRTUAL,
+AGAIN(devices, TEXT, "devices", STN_VERB_SIM | STN_VERB_SIZE, VIRTUAL,
         "a YAML file of device profiles besides those built in", VALUE("FILE"), USUAL)
 SETTING(double, sim_noise, REAL, "noise", STN_VERB_SIM, VIRTUAL,
         "relative noise of step times, of nodes that do not say",

@@ -175,8 +175,9 @@ static enum stn_status evaluate(struct run *r, struct kernel_loss_totals *totals
     return status;
 }
 
-static void tell_epoch(struct run *r, int epoch, const struct kernel_loss_totals *trained,
-                       const struct kernel_loss_totals *evaluated, bool best)
+static enum stn_status tell_epoch(struct run *r, int epoch,
+                                  const struct kernel_loss_totals *trained,
+                                  const struct kernel_loss_totals *evaluated, bool best)
 {
     if (r->observer.epoch) {
         const struct stn_train_epoch told = {
@@ -193,8 +194,12 @@ static void tell_epoch(struct run *r, int epoch, const struct kernel_loss_totals
         };
         r->observer.epoch(r->observer.context, &told);
     }
+    r->trainer.power.evaluated_s += r->eval_seconds;
+    enum stn_status status = trainer_power_tell(
+        &r->trainer, &r->observer, epoch, r->epoch.seconds + r->eval_seconds, r->epoch.images);
     r->epoch.images = 0;
     r->epoch.seconds = 0.0;
+    return status;
 }
 
 // Evaluates and saves, at the end of an epoch or where --steps ended the run inside one. Until the
@@ -221,9 +226,9 @@ static enum stn_status close_epoch(struct run *r)
         progress->position = 0;
         progress->totals = (struct kernel_loss_totals){0};
     }
-    tell_epoch(r, epoch, &trained, &evaluated, best);
+    status = tell_epoch(r, epoch, &trained, &evaluated, best);
     // Best first: if we die in between, the old last.safetensors leads here again.
-    if (best) {
+    if (best && !status) {
         status = save(r, t->output.best);
     }
     return status ? status : save(r, t->output.last);
@@ -332,6 +337,7 @@ static enum stn_status run_all(struct run *r, struct stn_train_result *out)
 {
     struct trainer *t = &r->trainer;
     r->begin = base_clock_seconds();
+    engine_power_begin(t->power.own);
     tell_start(r);
     if (is_over(r)) {
         stn_log(STN_LOG_INFO,
@@ -350,6 +356,9 @@ static enum stn_status run_all(struct run *r, struct stn_train_result *out)
     if (status == STN_OK || status == STN_ERR_INTERRUPTED) {
         fill_result(r, out);
         enum stn_status told = tell_nodes(r, out);
+        if (!told) {
+            told = trainer_power_tell(t, &r->observer, 0, out->seconds, out->images);
+        }
         status = told ? told : status;
     }
     return status;

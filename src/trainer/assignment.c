@@ -114,7 +114,9 @@ static enum stn_status split_by_plan(struct trainer *t, int *batch)
     crew_profile_use_measured(&t->assignment.profile);
     enum stn_status status =
         tune_plan_split(&subject, &t->assignment.profile, batch, &t->assignment.splits);
-    if (!status && info->batch == settings->batch && info->policy == settings->policy) {
+    bool as_planned = !t->assignment.profile.cluster.objective; // the file's is of a short step
+    if (!status && as_planned && info->batch == settings->batch &&
+        info->policy == settings->policy) {
         for (int i = 0; i < info->nodes; i++) {
             t->assignment.splits.values[i] = stn_plan_node(plan, i)->micro_batches;
         }
@@ -177,13 +179,15 @@ enum stn_status trainer_assignment_settle(struct trainer *t, struct settings *re
     int batch = t->meta.settings->batch;
     enum stn_status status = STN_OK;
     if (t->assignment.plan) {
-        status = split_by_plan(t, &batch);
+        status = trainer_power_settle(t);
+        status = status ? status : split_by_plan(t, &batch);
     } else {
         const struct tune_subject subject = trainer_subject(t);
         status = tunes(t) ? trainer_measure(t) : STN_OK;
         if (!status && !t->assignment.profile.measured) {
             crew_profile_guess(&t->assignment.profile);
         }
+        status = status ? status : trainer_power_settle(t);
         if (!status) {
             status =
                 tune_plan_split(&subject, &t->assignment.profile, &batch, &t->assignment.splits);
@@ -195,6 +199,7 @@ enum stn_status trainer_assignment_settle(struct trainer *t, struct settings *re
     }
     if (!status) {
         adopt_batch(t, batch, resolved);
+        trainer_power_promise(t);
         status = tell_plan(t);
     }
     return status;

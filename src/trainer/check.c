@@ -2,6 +2,7 @@
 #include "trainer/check.h"
 
 #include "base/setting_mark.h"
+#include "trainer/power.h"
 
 static enum stn_status check_planning(const struct settings *s)
 {
@@ -17,6 +18,40 @@ static enum stn_status check_planning(const struct settings *s)
         return stn_fail(STN_ERR_INVALID, BASE_SETTING
                         "batch auto: needs the speeds that " BASE_SETTING
                         "no-tune leaves out; give a number, or a " BASE_SETTING "plan");
+    }
+    return STN_OK;
+}
+
+// Node 0 alone plans, but all refuse alike.
+static enum stn_status check_objective(const struct settings *s)
+{
+    struct plan_objective objective;
+    bool is_time, plans = s->policy == STN_POLICY_DEFAULT || s->policy == STN_POLICY_BALANCED ||
+                          s->policy == STN_POLICY_STATIC;
+    enum stn_status status = plan_objective_parse(s->objective, s->min_speed, &objective, &is_time);
+    if (!status && s->power) {
+        status = energy_spec_check(s->power);
+    }
+    if (status || is_time) {
+        return status || s->min_speed == 0.0
+                   ? status
+                   : stn_fail(
+                         STN_ERR_INVALID, BASE_SETTING
+                         "min-speed is a bound for plans that save energy: say with " BASE_SETTING
+                         "objective energy, edp or a number");
+    }
+    if (!plans || s->split) {
+        return stn_fail(STN_ERR_INVALID,
+                        BASE_SETTING
+                        "objective %s: is for policies balanced and static, without a " BASE_SETTING
+                        "split",
+                        s->objective);
+    }
+    if (!s->tune && !s->plan) {
+        return stn_fail(STN_ERR_INVALID,
+                        BASE_SETTING "objective %s: needs the speeds that " BASE_SETTING
+                                     "no-tune leaves out",
+                        s->objective);
     }
     return STN_OK;
 }
@@ -49,5 +84,6 @@ enum stn_status trainer_settings_check(const struct settings *settings)
         status = stn_fail(STN_ERR_INVALID, BASE_SETTING
                           "data: which data? For a trial: " BASE_SETTING "data synthetic");
     }
+    status = status ? status : check_objective(settings);
     return status ? status : check_learning(settings);
 }

@@ -58,6 +58,7 @@ static enum stn_status step_alone(void *context, int micro_batches, struct tune_
 {
     struct probe *probe = context;
     struct kernel_loss_totals totals = {0};
+    engine_power_busy_begin(probe->trainer->power.own);
     double begin = base_clock_seconds();
     enum stn_status status = compute(probe, micro_batches, STEP_LEAVE, &totals);
     double computed = base_clock_seconds();
@@ -65,6 +66,7 @@ static enum stn_status step_alone(void *context, int micro_batches, struct tune_
         update(probe, totals.count);
     }
     double end = base_clock_seconds();
+    engine_power_busy_end(probe->trainer->power.own);
     *out = (struct tune_step){
         .compute_s = end - begin, .update_s = end - computed, .wall_s = end - begin};
     return status;

@@ -139,6 +139,9 @@ static enum stn_status open_all(struct trainer *t, const struct settings *wish,
         status = open_exchange(t);
     }
     if (!status) {
+        status = trainer_power_open(t);
+    }
+    if (!status) {
         status = open_split(t, resolved);
     }
     if (!status) {
@@ -172,6 +175,7 @@ void trainer_close(struct trainer *t)
     trainer_output_close(&t->output);
     trainer_data_close(&t->data);
     step_peers_close(&t->step.peers);
+    trainer_power_close(&t->power);
     trainer_assignment_fini(&t->assignment);
     step_model_close(&t->step.model);
     checkpoint_close(t->resumed);

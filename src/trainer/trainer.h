@@ -16,6 +16,7 @@
 #include "trainer/assignment.h"
 #include "trainer/data.h"
 #include "trainer/output.h"
+#include "trainer/power.h"
 
 struct trainer {
     struct crew nodes;
@@ -24,6 +25,7 @@ struct trainer {
     struct checkpoint_meta meta; // what a checkpoint saves: settings, data, progress
     struct trainer_data data;
     struct trainer_assignment assignment;
+    struct trainer_power power;
     struct trainer_output output;
     struct rig *rig; // what emulation does to this node; NULL: nothing
     struct step step;

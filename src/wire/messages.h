@@ -166,6 +166,21 @@ enum {
     one(of, i64, statistic_bytes)                                                                  \
     one(of, i64, control_bytes)
 
+// A node's power: where it is known from, its watts, and its energy so far.
+#define WIRE_POWER(of, one, many)                                                                  \
+    one(of, i32, source)               /* enum energy_source */                                    \
+    one(of, i32, scope)                /* enum energy_scope */                                     \
+    one(of, f64, base_w)               /* busy_w 0: not known */                                   \
+    one(of, f64, idle_w)                                                                           \
+    one(of, f64, busy_w)                                                                           \
+    one(of, flag, can_off)                                                                         \
+    one(of, f64, rest_w)               /* before the first step; not a number: not known */        \
+    one(of, f64, joules)                                                                           \
+    one(of, f64, known_s)                                                                          \
+    one(of, f64, gap_s)                                                                            \
+    one(of, i32, gaps)                                                                             \
+    one(of, i64, samples)
+
 // ---- tuning (tune, train) ----------------------------------------------------------------------
 
 // How far a node's measuring is, after each round.
@@ -219,6 +234,7 @@ enum {
     row(MARK, mark)                                                                                \
     row(TRADE, trade)                                                                              \
     row(TOTALS, totals)                                                                            \
+    row(POWER, power)                                                                              \
     row(ROUND, round)                                                                              \
     row(REDUCTION, reduction)                                                                      \
     row(TRIALS, trials)                                                                            \

@@ -17,7 +17,7 @@
 
 // Rises with every change of wire/messages.h that is released. (A test builds a node of another.)
 #ifndef WIRE_PROTOCOL
-#define WIRE_PROTOCOL 1
+#define WIRE_PROTOCOL 2
 #endif
 
 // ---- structs -----------------------------------------------------------------------------------

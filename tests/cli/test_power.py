@@ -14,6 +14,10 @@ DEVICES = """devices:
     power: {idle: 2, busy: 6}
     link: {bytes_per_s: 1e9}
     networks: [{net: lenet, each_s: 0.004}]
+  - name: furnace
+    power: {idle: 1, busy: 1e5}
+    link: {bytes_per_s: 1e9}
+    networks: [{net: lenet, each_s: 0.001}]
   - name: dark
     link: {bytes_per_s: 1e9}
     networks: [{net: lenet, each_s: 0.004}]
@@ -86,6 +90,74 @@ class ObjectiveTest(program.ProgramTest):
         self.fail_with_one_line(2, *size, "--objective", "energy", "--min-speed", "1e6", says="these nodes reach")
         self.fail_with_one_line(2, "sim", "--emulate", "a=1,b=1", "--device", "dark", "--devices", "devices.yaml",
                                 "--net", "lenet", "--objective", "energy", says="those of a are not known")
+
+
+NODES = """nodes:
+  - {name: host, cpus: 0.4, power: "model:furnace"}
+  - {name: b, cpus: 0.2, count: 2, power: "model:board"}
+"""
+
+
+class TrainingTest(program.NodesTest):
+    def setUp(self):
+        super().setUp()
+        (self.folder / "devices.yaml").write_text(DEVICES)
+        (self.folder / "nodes.yaml").write_text(NODES)
+
+    def energy(self, *options):
+        self.train("--micro-batch", "4", "--out", "run", "--overwrite", *options)
+        return json.loads((self.folder / "run/report.json").read_text())
+
+    def test_one_node_with_a_model(self):
+        report = self.energy("--power", "model:laguna", "--epochs", "2")
+        energy = report["energy"]
+        node, = energy["nodes"]
+        self.assertEqual((node["source"], energy["modelled"], energy["at_least"]), ("modelled", 1, False))
+        self.assertGreater(energy["joules"], 0)
+        self.assertLessEqual(energy["joules"], 2.7 * node["known_seconds"] * (1 + 1e-6))  # busy all the time
+        self.assertAlmostEqual(energy["joules_per_image"] * energy["images"], energy["joules"],
+                               delta=1e-6 * energy["joules"])
+        epochs = [epoch["energy"]["joules"] for epoch in report["epochs"]]
+        self.assertEqual(len(epochs), 2)
+        self.assertLessEqual(sum(epochs), energy["joules"] * (1 + 1e-6))
+
+    def test_a_program_and_one_that_fails(self):
+        energy = self.energy("--power", "cmd:/bin/sh meter.sh")["energy"]
+        self.assertEqual(energy["joules"], None)
+        self.assertIn("unknown", energy["text"])
+        (self.folder / "meter.sh").write_text("while echo 40; do sleep 0.05; done")
+        energy = self.energy("--power", "cmd:/bin/sh meter.sh")["energy"]
+        node, = energy["nodes"]
+        self.assertEqual((node["source"], node["scope"]), ("measured", "wall"))
+        self.assertAlmostEqual(node["joules"], 40 * node["known_seconds"], places=3)
+        self.assertAlmostEqual(node["idle_watts"], 40, places=6)
+
+    def test_nothing_is_said_where_nothing_is_known(self):
+        report = self.energy("--power", "none")
+        self.assertIsNone(report["energy"]["joules"])
+
+    def test_objective_of_emulated_nodes(self):
+        cluster = ["--cluster", "nodes.yaml", "--devices", "devices.yaml", "--tune-seconds", "0.2"]
+        report = self.energy(*cluster, "--objective", "energy")
+        energy = report["energy"]
+        self.assertEqual([node["source"] for node in energy["nodes"]], ["modelled"] * 3)
+        self.assertAlmostEqual(sum(node["joules"] for node in energy["nodes"]), energy["joules"],
+                               delta=1e-6 * energy["joules"])
+        self.assertGreater(energy["promised_joules_per_image"], 0)
+        self.assertEqual(report["nodes"][0]["images"], 0)  # whatever the speeds are
+
+    def test_mistakes(self):
+        start = ["train", *program.SMALL, "--progress", "none"]
+        self.fail_with_one_line(2, *start, "--power", "sun", says="unknown meter")
+        self.fail_with_one_line(2, *start, "--power", "model:sun", says="unknown device")
+        self.fail_with_one_line(2, *start, "--objective", "much", says="time, energy, edp")
+        self.fail_with_one_line(2, *start, "--min-speed", "5", says="--objective energy")
+        self.fail_with_one_line(2, *start, "--objective", "energy", "--no-tune", says="no-tune leaves out")
+        self.fail_with_one_line(2, *start, "--objective", "energy", "--policy", "uniform", says="balanced and static")
+        (self.folder / "two.yaml").write_text("nodes: [{name: a, cpus: 0.3, power: none}, {name: b, cpus: 0.3}]\n")
+        result = self.run_program(*start, "--cluster", "two.yaml", "--objective", "energy", "--tune-seconds", "0.1")
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("needs the watts of every node, and those of a are not known", result.stderr)
 
 
 if __name__ == "__main__":

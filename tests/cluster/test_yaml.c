@@ -36,6 +36,7 @@ static const char full[] = "# our rack\n"
                            "    memory: 4G\n"
                            "    max_batch: 256\n"
                            "    private: \"/data/Kliniken Süd\"\n"
+                           "    power: csv:/var/log/meter.csv@-2\n"
                            "  - {name: csd, count: 2, cpus: 0.1}\n"
                            "  - host: ann@server2\n";
 
@@ -50,6 +51,8 @@ static void assert_full(const struct cluster *cluster)
     assert_true(big->memory == (size_t)4 << 30);
     assert_int_equal(big->max_batch, 256);
     assert_string_equal(big->private_dir, "/data/Kliniken Süd");
+    assert_string_equal(big->power, "csv:/var/log/meter.csv@-2");
+    assert_null(cluster->nodes[1].power);
     assert_string_equal(cluster->nodes[1].name, "csd.0");
     assert_null(cluster->nodes[1].host);
     assert_true(cluster->nodes[2].cpus == 0.1);
@@ -100,7 +103,8 @@ static void keys_that_are_wrong(void **state)
     assert_refused(
         "nodes:\n  - name: a\n    colour: red\n",
         "rack.yaml:3: 'colour': unknown key; there is name, host, threads, cpus, memory, "
-        "max_batch, private, count, device, speed, share, private_samples, noise, noise_memory, "
+        "max_batch, private, power, count, device, speed, share, private_samples, noise, "
+        "noise_memory, "
         "spikes, spike_factor, link, per_host, fails_at, loads");
     assert_refused("node:\n  - name: a\n", "rack.yaml:1: 'node': unknown key; did you mean nodes?");
     assert_refused("nodes:\n  - name: a\n    host: b\n    name: c\n",

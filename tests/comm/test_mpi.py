@@ -63,7 +63,7 @@ class MpiTest(unittest.TestCase):
             self.assertEqual((result.returncode, result.stderr), (0, ""))
 
     def test_another_protocol_is_refused(self):
-        for later, found, first in (2, 1000, 1), (0, 1, 1000):
+        for later, found, first in (2, 1000, 2), (0, 2, 1000):
             result = self.nodes("check", later=later)
             self.assertEqual(result.returncode, 2)
             lines = [text for text in result.stderr.splitlines() if text.startswith("stannis:")]

@@ -213,6 +213,21 @@ static void test_switched_off_nodes_draw_nothing(void **state)
     sim_result_fini(&result);
 }
 
+static void test_profiles_say_what_can_be_switched_off(void **state)
+{
+    (void)state;
+    static const char text[] = "devices:\n"
+                               "  - name: board\n"
+                               "    power: {idle: 2, busy: 6, can_off: true}\n"
+                               "    link: {bytes_per_s: 1e9}\n"
+                               "    networks: [{net: n, each_s: 0.01}]\n";
+    struct sim_devices own = {0};
+    assert_int_equal(sim_devices_add_text(&own, text, strlen(text), "d.yaml"), STN_OK);
+    assert_true(sim_devices_find(&own, "board")->power.can_off);
+    assert_false(sim_devices_find(&devices, "newport")->power.can_off);
+    sim_devices_fini(&own);
+}
+
 static void test_watts_that_are_not_known_are_refused(void **state)
 {
     (void)state;
@@ -238,6 +253,7 @@ int main(void)
         cmocka_unit_test(test_least_energy_under_a_least_speed),
         cmocka_unit_test(test_a_load_that_comes_and_goes_replans),
         cmocka_unit_test(test_switched_off_nodes_draw_nothing),
+        cmocka_unit_test(test_profiles_say_what_can_be_switched_off),
         cmocka_unit_test(test_watts_that_are_not_known_are_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -12,9 +12,9 @@
 static const struct command command = {
     .verb = STN_VERB_POWER,
     .summary = "Says what of this machine's power can be read.",
-    .about = "Each meter with what it reads, its scope (cpu, board or wall) and its watts, or why\n"
-             "it cannot be read and how to permit it. A training takes the first that can be\n"
-             "read, or the one that --power names; docs/energy.md says more.",
+    .about = "Each meter with what it reads, its scope (cpu, board or wall) and its watts, or\n"
+             "why it cannot be read and how to permit it. A training takes the first that can\n"
+             "be read, or the one that --power names; docs/energy.md says more.",
     .examples = "  stannis power\n"
                 "  stannis power --power csv:/var/log/meter.csv\n"
                 "  stannis power --power 'cmd:/usr/local/bin/plug-watts' --watch 10",
@@ -113,4 +113,4 @@ static enum stn_status run(int argc, char **argv)
     return STN_OK;
 }
 
-const struct verb verb_power = {&command, run, false};
+const struct verb verb_power = {&command, run, false, false};
