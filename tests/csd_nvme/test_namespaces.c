@@ -175,7 +175,7 @@ static void test_creation_is_checked(void **state)
     assert_int_equal(csd_namespace_find(host, "nobody", &found), STN_ERR_NOT_FOUND);
     assert_int_equal(capture.lines, 3);
     for (int i = 0; i < 32; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof(name), "n%d", i);
         rig_namespace(host, name, 1, i % 2);
     }
