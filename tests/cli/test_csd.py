@@ -221,6 +221,19 @@ class MistakesTest(RackTest):
         self.assertEqual(bench.returncode, 1, errors)
         self.assertIn("the device is gone", errors)
 
+    def test_worn_out(self):
+        self.make("--endurance", "3", size="2M")
+        self.csd("format", "rack/csd.0", "--namespace", "kept", "--size", "64K", "--public")
+        before = self.json("format", "rack/csd.0", "--list")["namespaces"]
+        self.fail_with_one_line(1, "csd", "bench", "rack/csd.0", "--seconds", "30", "--json", says="worn out")
+        for again in (False, True):
+            if again:
+                self.csd("stop", "rack")
+                self.csd("start", "rack")
+            self.assertTrue(self.json("stat", "rack/csd.0")["read_only"])
+            self.assertIn("WORN OUT", self.csd("ls", "rack").stdout)
+            self.assertEqual(self.json("format", "rack/csd.0", "--list")["namespaces"], before)
+
     @unittest.skipUnless(os.geteuid() == 0, "only root can mount a small disk")
     def test_full_disk(self):
         disk = self.folder / "disk"
@@ -230,7 +243,8 @@ class MistakesTest(RackTest):
         self.addCleanup(self.run_program, "csd", "stop", "disk/rack")
         self.csd("create", "disk/rack", "--profile", "tiny", "--size", "16M", "--ecc", "crc")
         self.csd("start", "disk/rack")
-        self.fail_with_one_line(1, "csd", "bench", "disk/rack/csd.0", "--seconds", "0.01", says="capacity exceeded")
+        self.fail_with_one_line(1, "csd", "bench", "disk/rack/csd.0", "--seconds", "0.01",
+                                says="the disk under the device is full")
         self.assertEqual(self.json("ls", "disk/rack")["devices"][0]["state"], "on")
 
 

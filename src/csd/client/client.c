@@ -90,6 +90,16 @@ void *csd_client_allocate(struct csd_client *client, uint64_t bytes)
     return place;
 }
 
+// What our devices mean by a status whose words leave that open.
+static const char *hint_of(enum nvme_status status)
+{
+    switch (status) {
+    case NVME_WRITE_FAULT: return " (the flash is worn out: it can only be read)";
+    case NVME_CAPACITY: return " (the disk under the device is full)";
+    default: return "";
+    }
+}
+
 enum stn_status csd_client_refused(const struct csd_client *client, const char *what,
                                    enum nvme_status status)
 {
@@ -102,7 +112,8 @@ enum stn_status csd_client_refused(const struct csd_client *client, const char *
     case NVME_NAMESPACE_CAPACITY: kind = STN_ERR_NO_SPACE; break;
     default: break;
     }
-    return stn_fail(kind, "%s: %s: %s", client->name, what, nvme_status_text(status));
+    return stn_fail(kind, "%s: %s: %s%s", client->name, what, nvme_status_text(status),
+                    hint_of(status));
 }
 
 enum stn_status csd_admin(struct csd_client *client, const struct nvme_sqe *command,
