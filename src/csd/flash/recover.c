@@ -66,36 +66,29 @@ static bool read_log_unit(struct flash *f, const struct recovery *r, uint32_t pl
     return read_unit(f, place, f->scratch, meta, bits) == FLASH_OK;
 }
 
-// Units of the log itself, wherever they are.
-static enum stn_status read_log(struct flash *f, struct recovery *r)
+// Units of the log itself, of one kind, wherever they are.
+static enum stn_status read_log(struct flash *f, struct recovery *r, enum unit_kind kind)
 {
-    uint64_t newest_table = 0;
     for (uint32_t place = 0; place < f->block_count * f->units_per_block; place++) {
-        uint8_t kind = r->entries[place].kind;
-        if (kind != UNIT_RECORDS && kind != UNIT_TABLE) {
-            continue;
-        }
         struct unit_meta meta;
         int bits;
+        if (r->entries[place].kind != kind) {
+            continue;
+        }
         if (!read_log_unit(f, r, place, &meta, &bits)) {
             return stn_fail(STN_ERR_IO, "%s: %s", f->medium->name, flash_result_text(FLASH_LOST));
         }
-        if (kind == UNIT_TABLE && r->entries[place].seq > newest_table) {
-            newest_table = r->entries[place].seq;
-        }
         if (bits < 0) {
             r->entries[place].kind = kind == UNIT_RECORDS ? UNIT_ROTTEN : UNIT_VOID;
+            r->newest_rotten = kind == UNIT_TABLE && r->entries[place].seq > r->newest_rotten
+                                   ? r->entries[place].seq
+                                   : r->newest_rotten;
         } else if (kind == UNIT_TABLE) {
             r->stamp = meta.stamp > r->stamp ? meta.stamp : r->stamp;
             take_table(f, r, &meta);
         } else if (!take_records(r, place, f->scratch)) {
             return stn_fail(STN_ERR_NO_MEMORY, "%s: memory for a device", f->medium->name);
         }
-    }
-    if (newest_table > r->table_seq) {
-        return stn_fail(STN_ERR_CORRUPT,
-                        "%s: both copies of the table of namespaces are unreadable",
-                        f->medium->name);
     }
     return STN_OK;
 }
@@ -286,8 +279,8 @@ static enum stn_status take_living_records(struct flash *f, struct recovery *r)
     for (uint32_t i = 0; i < r->record_count; i++) {
         const struct record *record = &r->records[i];
         uint32_t block = place_block(f, record->home);
-        if (r->blocks[block].dead) {
-            continue;
+        if (r->blocks[block].dead || r->entries[record->home].kind != UNIT_RECORDS) {
+            continue; // buried, or in a unit that was unreadable before
         }
         uint32_t index = records_add(f, record);
         if (index == PLACE_NONE) {
@@ -346,11 +339,20 @@ static void factory_state(struct flash *f)
 // What was found becomes the device.
 static enum stn_status assemble(struct flash *f, struct recovery *r)
 {
-    enum stn_status status = read_log(f, r);
+    enum stn_status status = read_log(f, r, UNIT_RECORDS);
     if (status) {
         return status;
     }
-    apply_facts(f, r);
+    apply_facts(f, r); // so that a table that was unreadable before is not read now
+    status = read_log(f, r, UNIT_TABLE);
+    if (status) {
+        return status;
+    }
+    if (r->newest_rotten > r->table_seq) {
+        return stn_fail(STN_ERR_CORRUPT,
+                        "%s: both copies of the table of namespaces are unreadable",
+                        f->medium->name);
+    }
     bool fresh = r->stamp == 0; // never written to
     bool clean = fresh || (r->clean && r->table_stamp == r->stamp);
     uint64_t units = (uint64_t)f->block_count * f->units_per_block;

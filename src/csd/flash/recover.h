@@ -38,6 +38,7 @@ struct recovery {
     uint8_t *raw;                 // one page
     uint64_t seq, stamp, durable; // the highest seen
     uint64_t table_seq, table_stamp;
+    uint64_t newest_rotten; // seq of a table that cannot be read
     uint32_t unreadable_records;
     bool table_found, clean;
 };
