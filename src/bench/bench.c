@@ -102,8 +102,9 @@ static enum stn_status bench_open(struct bench *b, const struct bench_config *co
     if (net.shape.image_size == 0) {
         net.shape.image_size = model->default_image_size;
     }
-    const struct optim_rule *rule = optim_rule_find("sgd");
-    const struct optim_settings settings = {.momentum = 0.9f, .weight_decay = 1e-4f};
+    const struct optim_rule *rule = &optim_rules[config->optimizer];
+    const struct optim_settings settings = {
+        .momentum = 0.9f, .weight_decay = 1e-4f, .beta2 = 0.999f, .epsilon = 1e-8f};
     status = engine_open(config->backend, config->threads, optim_rule_bytes(rule), config->memory,
                          &net, &b->engine);
     if (!status) {
@@ -157,7 +158,7 @@ static enum stn_status bench_step(struct bench *b)
         }
     }
     nn_net_merge_statistics(net, b->batch, 0.1);
-    engine_descend(&b->engine, b->optim, 1e-3, b->batch);
+    engine_descend(&b->engine, b->optim, 1, 1e-3, b->batch);
     engine_flip(&b->engine, b->optim);
     return STN_OK;
 }
@@ -285,6 +286,7 @@ static struct bench_config config_of(const struct settings *s, struct stn_profil
         .steps = (int)s->steps,
         .warmup_steps = s->warmup_steps,
         .backend = s->backend,
+        .optimizer = s->optimizer,
         .memory = s->memory,
         .profile = profile,
     };

@@ -13,6 +13,7 @@ struct bench_config {
     int threads;
     int steps, warmup_steps; // timed, and before
     const char *backend;
+    enum settings_optimizer optimizer;
     size_t memory;               // 0: the cgroup's limit or physical memory
     struct stn_profile *profile; // filled if not NULL
 };

@@ -37,9 +37,9 @@ static enum stn_status find_candidates(const struct bench_config *config,
         if (batch > 0 && batch % g != 0) {
             continue;
         }
-        status = engine_memory_fits(kernel, &net,
-                                    ENGINE_EXACT_BYTES + optim_rule_bytes(optim_rule_find("sgd")),
-                                    config->memory, &fits);
+        status = engine_memory_fits(
+            kernel, &net, ENGINE_EXACT_BYTES + optim_rule_bytes(&optim_rules[config->optimizer]),
+            config->memory, &fits);
         if (!status && fits) {
             out->at[out->count++].micro_batch = g;
         }

@@ -252,6 +252,9 @@ static enum stn_status take_setting(const struct safetensors *file, const char *
     char key[64];
     int *choice = (int *)(void *)((char *)settings + row->offset);
     snprintf(key, sizeof(key), "stannis.%s", row->key);
+    if (row->face.initial && !safetensors_metadata(file, key)) {
+        return STN_OK; // the setting is younger than the file, and was then as it is by default
+    }
     enum stn_status status =
         take_pair(file, label, key, setting_kind(row->face.kind), (char *)settings + row->offset);
     int words = 0;

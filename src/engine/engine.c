@@ -66,13 +66,14 @@ static void descend(void *context, int lane)
     }
 }
 
-void engine_descend(struct engine *engine, const struct optim *optim, double lr, int64_t count)
+void engine_descend(struct engine *engine, const struct optim *optim, int64_t step, double lr,
+                    int64_t count)
 {
     struct kernel *lanes = kernel_lanes(engine->kernel);
     struct descent d = {
         .net = engine->net,
         .optim = optim,
-        .move = {.lr = (float)lr, .scale = 1.0f / (float)count},
+        .move = {.lr = (float)lr, .scale = 1.0f / (float)count, .step = step},
         .arrays = {.gradient_sums = nn_net_gradient_sums(engine->net),
                    .weights = nn_net_parameters(engine->net),
                    .weights_next = nn_net_next_parameters(engine->net)},

@@ -25,8 +25,10 @@ STN_MUST_CHECK enum stn_status engine_open(const char *backend, int threads, siz
 void engine_close(struct engine *engine);
 
 // From copy A of the weights and the optimizer's state to copy B, against the mean gradient of
-// `count` samples. The optimizer has a state for each of the net's parameters.
-void engine_descend(struct engine *engine, const struct optim *optim, double lr, int64_t count);
+// `count` samples, in step `step` of the training, the first of which is 1. The optimizer has a
+// state for each of the net's parameters.
+void engine_descend(struct engine *engine, const struct optim *optim, int64_t step, double lr,
+                    int64_t count);
 // Copy B of net and optimizer becomes the current one: the step counts.
 void engine_flip(struct engine *engine, struct optim *optim);
 

@@ -15,13 +15,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "stannis/status.h"
 
 // Every optimizer: its name, and what it is.
 // clang-format off
 #define OPTIM_LIST(row) \
-    row(sgd, "stochastic gradient descent with momentum, plain or Nesterov's")
+    row(sgd, "stochastic gradient descent with momentum, plain or Nesterov's")                     \
+    row(adamw, "Adam with weight decay of its own")
 // clang-format on
 
 enum { OPTIM_STATES_MAX = 2 };
@@ -30,12 +32,14 @@ enum { OPTIM_STATES_MAX = 2 };
 struct optim_settings {
     float momentum, weight_decay;
     bool nesterov;
+    float beta2, epsilon;
 };
 
 // Of one step, for all parameters alike.
 struct optim_move {
     float lr;
-    float scale; // makes the mean gradient of the sum
+    float scale;  // makes the mean gradient of the sum
+    int64_t step; // from 1, over the whole training
 };
 
 // Consecutive parameters. Every element moves by itself, so it does not matter how an array is cut
@@ -51,6 +55,7 @@ struct optim_stretch {
 struct optim_rule_ways {
     int states;                                // arrays of a number for each parameter
     const char *state_names[OPTIM_STATES_MAX]; // in checkpoints: optimizer.<name>.<tensor>
+    double usual_lr;                           // learning rate where the user names none
     // Never contracts or reorders: the same bits on every CPU.
     void (*step)(const struct optim_settings *settings, const struct optim_move *move,
                  const struct optim_stretch *stretch);

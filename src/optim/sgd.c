@@ -50,4 +50,6 @@ static void step(const struct optim_settings *settings, const struct optim_move 
     }
 }
 
-const struct optim_rule_ways optim_sgd = {.states = 1, .state_names = {"momentum"}, .step = step};
+// A larger rate kills lenet, which has no batch norm.
+const struct optim_rule_ways optim_sgd = {
+    .states = 1, .state_names = {"momentum"}, .usual_lr = 0.02, .step = step};

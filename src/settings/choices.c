@@ -29,6 +29,9 @@ const char *const settings_ecc_names[] = {"crc", "bch", NULL};
 const char *const settings_flash_timing_names[] = {"off", "counted", "enforced", NULL};
 const char *const settings_subset_names[] = {
     [STN_SUBSET_TRAIN] = "train", [STN_SUBSET_VAL] = "val", NULL};
+#define WORD(word, help) #word,
+const char *const settings_optimizer_names[] = {OPTIM_LIST(WORD) NULL};
+#undef WORD
 #define WORD(id, word, help) #word,
 const char *const settings_policy_names[] = {STN_POLICY_LIST(WORD) NULL};
 #undef WORD

@@ -102,10 +102,19 @@ AGAIN(seed, SEED, "seed", STN_VERB_SIM, STEPS,
 // ---- learning ----------------------------------------------------------------------------------
 
 SETTING(double, lr, REAL, "lr", STN_VERB_TRAIN, LEARNING,
-        "learning rate after warm-up", // 0.05 kills lenet, which has no batch norm
-        VALUE("X"), AT_LEAST(0), INITIAL("0.02"), USUAL, FREE("lr"), ALIKE)
+        "learning rate after warm-up; by default 0.02, with `optimizer` adamw 0.001",
+        VALUE("X"), AT_LEAST(0), USUAL, FREE("lr"), ALIKE)
+SETTING(enum settings_optimizer, optimizer, CHOICE, "optimizer", TRAINING | STN_VERB_BENCH, LEARNING,
+        "how weights follow the gradient", OF(settings_optimizer_names), INITIAL("sgd"),
+        FIXED("optimizer"), ALIKE)
 SETTING(double, momentum, REAL, "momentum", STN_VERB_TRAIN, LEARNING,
-        "momentum of SGD", VALUE("X"), BELOW(0, 1), INITIAL("0.9"), FREE("momentum"), ALIKE)
+        "momentum of SGD, first beta of AdamW", VALUE("X"), BELOW(0, 1), INITIAL("0.9"),
+        FREE("momentum"), ALIKE)
+SETTING(double, beta2, REAL, "beta2", STN_VERB_TRAIN, LEARNING,
+        "second beta of AdamW", VALUE("X"), BELOW(0, 1), INITIAL("0.999"), FREE("beta2"), ALIKE)
+SETTING(double, epsilon, REAL, "epsilon", STN_VERB_TRAIN, LEARNING,
+        "AdamW: what keeps it from dividing by 0",
+        VALUE("X"), LIMITS(1e-30, 1), INITIAL("1e-08"), FREE("epsilon"), ALIKE)
 SETTING(bool, nesterov, FLAG, "nesterov", STN_VERB_TRAIN, LEARNING,
         "Nesterov's momentum", INITIAL("off"), FREE("nesterov"), ALIKE)
 SETTING(double, weight_decay, REAL, "weight-decay", STN_VERB_TRAIN, LEARNING,

@@ -9,7 +9,6 @@
 #include "engine/memory.h"
 #include "optim/optimizer.h"
 
-static const char optimizer[] = "sgd";
 static const double statistics_momentum = 0.1; // a step
 
 int step_model_threads(const struct settings *settings, const struct crew *nodes)
@@ -30,10 +29,12 @@ enum stn_status step_model_open(const struct settings *settings, const struct cr
 {
     assert(info);
     bool exact = settings->exact && settings->wire == SETTINGS_FP32;
-    const struct optim_rule *rule = optim_rule_find(optimizer);
+    const struct optim_rule *rule = &optim_rules[settings->optimizer];
     const struct optim_settings rates = {.momentum = (float)settings->momentum,
                                          .weight_decay = (float)settings->weight_decay,
-                                         .nesterov = settings->nesterov};
+                                         .nesterov = settings->nesterov,
+                                         .beta2 = (float)settings->beta2,
+                                         .epsilon = (float)settings->epsilon};
     const struct nn_net_config net = {
         .model = info,
         .shape = shape,
@@ -82,10 +83,10 @@ enum stn_status step_model_spread(struct step_model *model, struct crew *nodes)
     return status;
 }
 
-void step_model_update(struct step_model *model, double lr, int64_t count)
+void step_model_update(struct step_model *model, int64_t step, double lr, int64_t count)
 {
     nn_net_merge_statistics(model->engine.net, (double)count, statistics_momentum);
-    engine_descend(&model->engine, model->optim, lr, count);
+    engine_descend(&model->engine, model->optim, step, lr, count);
     engine_flip(&model->engine, model->optim);
 }
 

@@ -35,7 +35,7 @@ STN_MUST_CHECK enum stn_status step_model_spread(struct step_model *model, struc
 
 // Running statistics into copy B, weights and the optimizer's state from copy A to copy B, and B
 // becomes the current copy. `count`: samples in the sums.
-void step_model_update(struct step_model *model, double lr, int64_t count);
+void step_model_update(struct step_model *model, int64_t step, double lr, int64_t count);
 
 // The first number of weights, statistics or state that is infinite or none at all, or 0.
 double step_model_not_finite(struct step_model *model);

@@ -180,7 +180,7 @@ enum stn_status step_take(struct step *step, struct step_outcome *out)
         return status;
     }
     if (verdict->totals.count > 0) {
-        step_model_update(&step->model, lr, verdict->totals.count);
+        step_model_update(&step->model, step->course.progress->step + 1, lr, verdict->totals.count);
     }
     move_on(step, &share, verdict);
     *out = (struct step_outcome){

@@ -62,6 +62,10 @@ static enum stn_status check_learning(const struct settings *s)
         return stn_fail(STN_ERR_INVALID, BASE_SETTING "lr-step-epochs 0: " BASE_SETTING
                                                       "schedule step needs more than 0");
     }
+    if (s->nesterov && s->optimizer != SETTINGS_OPTIMIZER_sgd) {
+        return stn_fail(STN_ERR_INVALID, BASE_SETTING "nesterov: is of " BASE_SETTING
+                                                      "optimizer sgd; leave one out");
+    }
     if (s->nesterov && s->momentum <= 0.0) {
         return stn_fail(STN_ERR_INVALID,
                         BASE_SETTING "nesterov: needs a " BASE_SETTING "momentum above 0");

@@ -50,7 +50,7 @@ static void update(struct probe *probe, int64_t count)
 {
     struct trainer *t = probe->trainer;
     if (count > 0) {
-        step_model_update(&t->step.model, 0.0, count);
+        step_model_update(&t->step.model, 1, 0.0, count);
     }
 }
 

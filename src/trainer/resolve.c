@@ -145,6 +145,9 @@ enum stn_status trainer_resolve_sizes(struct trainer *t, const struct stn_model_
     if (resolved->policy == STN_POLICY_DEFAULT) {
         resolved->policy = STN_POLICY_BALANCED;
     }
+    if (isnan(resolved->lr)) {
+        resolved->lr = optim_rules[resolved->optimizer].does->usual_lr;
+    }
     if (isnan(resolved->move_gain)) {
         resolved->move_gain = crew_move_gain(resolved);
     }

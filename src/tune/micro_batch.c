@@ -173,6 +173,7 @@ enum stn_status tune_micro_batch_settle(struct settings *settings, struct stn_mo
         .shape = shape,
         .threads = threads,
         .backend = settings->backend,
+        .optimizer = settings->optimizer,
         .memory = settings->memory ? settings->memory : crew_own(nodes)->memory,
         .steps = 1,
     };

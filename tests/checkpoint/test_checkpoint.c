@@ -98,6 +98,39 @@ static void metadata_round_trip(void **state)
     free(b.data);
 }
 
+// A file from before there was a choice of optimizers: what has a default has it, what has none is
+// missing.
+static void younger_settings_have_their_defaults(void **state)
+{
+    (void)state;
+    const char *path = in(scratch, "older.safetensors");
+    static const char *const left_out[] = {"stannis.optimizer", "stannis.seed", "stannis.net"};
+    struct checkpoint_meta meta = sample_meta();
+    for (size_t i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++) {
+        struct base_arena arena = {0};
+        int count, kept = 0;
+        struct safetensors_pair *pairs = checkpoint_meta_encode(&meta, &arena, &count);
+        assert_non_null(pairs);
+        for (int p = 0; p < count; p++) {
+            pairs[kept] = pairs[p];
+            kept += strcmp(pairs[p].key, left_out[i]) != 0;
+        }
+        assert_int_equal(kept, count - 1);
+        assert_int_equal(safetensors_write(path, pairs, kept, NULL, 0), STN_OK);
+        base_arena_fini(&arena);
+        struct checkpoint *checkpoint;
+        bool has_default = i < 2;
+        assert_int_equal(checkpoint_open(path, &checkpoint),
+                         has_default ? STN_OK : STN_ERR_CORRUPT);
+        if (has_default) {
+            const struct settings *read = checkpoint_meta(checkpoint)->settings;
+            assert_int_equal(read->optimizer, SETTINGS_OPTIMIZER_sgd);
+            assert_true(read->seed == (i == 1 ? 1 : UINT64_MAX));
+            checkpoint_close(checkpoint);
+        }
+    }
+}
+
 static enum stn_status decode(const unsigned char *data, size_t size)
 {
     struct safetensors *file;
@@ -280,6 +313,7 @@ static void tensors_round_trip(void **state)
 {
     (void)state;
     check_round_trip(optim_rule_find("sgd"));
+    check_round_trip(optim_rule_find("adamw"));
     check_round_trip(&two_means);
 }
 
@@ -356,11 +390,16 @@ static void a_full_disk_keeps_the_old(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_SCRATCH(metadata_round_trip),         WITH_SCRATCH(every_flipped_bit_is_noticed),
-        WITH_SCRATCH(every_truncation_is_noticed), WITH_SCRATCH(foreign_files_are_refused),
-        WITH_SCRATCH(other_versions_are_refused),  WITH_SCRATCH(class_names_must_be_utf8),
-        WITH_SCRATCH(tensors_round_trip),          WITH_SCRATCH(other_networks_are_refused),
+        WITH_SCRATCH(metadata_round_trip),
+        WITH_SCRATCH(every_flipped_bit_is_noticed),
+        WITH_SCRATCH(every_truncation_is_noticed),
+        WITH_SCRATCH(foreign_files_are_refused),
+        WITH_SCRATCH(other_versions_are_refused),
+        WITH_SCRATCH(class_names_must_be_utf8),
+        WITH_SCRATCH(tensors_round_trip),
+        WITH_SCRATCH(other_networks_are_refused),
         WITH_SCRATCH(a_full_disk_keeps_the_old),
+        WITH_SCRATCH(younger_settings_have_their_defaults),
     };
     return cmocka_run_group_tests_name("checkpoint", tests, NULL, NULL);
 }

@@ -51,7 +51,7 @@ static void step(struct engine *engine, const struct optim *optim, int number)
         statistics[i] = (float)((i * 31) % 17 + 1);
     }
     nn_net_merge_statistics(engine->net, IMAGES, 0.1);
-    engine_descend(engine, optim, 0.05, IMAGES);
+    engine_descend(engine, optim, 1, 0.05, IMAGES);
 }
 
 static float *copy_of(const float *values, size_t count)

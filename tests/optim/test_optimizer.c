@@ -18,6 +18,7 @@ struct bed {
     struct optim *optim;
     float *gradient, *weight[COPIES];
     int current;
+    int64_t steps;
 };
 
 static float pseudo_random(uint32_t *state)
@@ -40,7 +41,7 @@ static struct bed bed_open(const struct optim_rule *rule, const struct optim_set
         bed.gradient[i] = 64.0f * pseudo_random(&state);
         bed.weight[0][i] = pseudo_random(&state);
         for (int s = 0; s < rule->does->states; s++) {
-            optim_state(bed.optim, s)[i] = pseudo_random(&state);
+            optim_state(bed.optim, s)[i] = fabsf(pseudo_random(&state)); // as squares are
         }
     }
     return bed;
@@ -58,7 +59,7 @@ static void bed_close(struct bed *bed)
 // In so many parts, which may be of any size.
 static void bed_step(struct bed *bed, float lr, float scale, bool decay, size_t parts)
 {
-    const struct optim_move move = {.lr = lr, .scale = scale};
+    const struct optim_move move = {.lr = lr, .scale = scale, .step = 1 + bed->steps};
     const struct optim_arrays arrays = {.gradient_sums = bed->gradient,
                                         .weights = bed->weight[bed->current],
                                         .weights_next = bed->weight[1 - bed->current]};
@@ -72,6 +73,7 @@ static void bed_flip(struct bed *bed)
 {
     optim_flip(bed->optim);
     bed->current = 1 - bed->current;
+    bed->steps++;
 }
 
 static void beds_equal(struct bed *a, struct bed *b)
@@ -161,10 +163,37 @@ static void sgd_rounds_as_written(void **state)
     bed_close(&before);
 }
 
+// ---- AdamW -------------------------------------------------------------------------------------
+
+// torch.optim.AdamW([w], lr=0.01, weight_decay=…), w = 1 in double precision, gradients 0.5, −0.25,
+// 2, 0.001, −3.
+static void adamw_follows_pytorch(void **state)
+{
+    (void)state;
+    static const float gradients[5] = {0.5f, -0.25f, 2.0f, 0.001f, -3.0f};
+    static const double expected[2][5] = {
+        {0.9900000002, 0.9873366298708, 0.9806301534529, 0.9751338167247, 0.9769783008406},
+        {0.9890000002, 0.9853476298706, 0.9776558058228, 0.9711818132889, 0.9720551155914}};
+    const struct optim_settings adamw = {
+        .momentum = 0.9f, .weight_decay = 0.1f, .beta2 = 0.999f, .epsilon = 1e-8f};
+    for (int decay = 0; decay < 2; decay++) {
+        struct bed bed = bed_open(optim_rule_find("adamw"), &adamw, 1);
+        optim_clear(bed.optim);
+        bed.weight[0][0] = 1.0f;
+        for (int i = 0; i < 5; i++) {
+            bed.gradient[0] = 4.0f * gradients[i];
+            bed_step(&bed, 0.01f, 0.25f, decay, 1);
+            bed_flip(&bed);
+            assert_true(fabs(bed.weight[bed.current][0] - expected[decay][i]) < 1e-6);
+        }
+        bed_close(&bed);
+    }
+}
+
 // ---- any rule ----------------------------------------------------------------------------------
 
 static const struct optim_settings usual = {
-    .momentum = 0.9f, .weight_decay = 1e-3f, .nesterov = true};
+    .momentum = 0.9f, .weight_decay = 1e-3f, .nesterov = true, .beta2 = 0.99f, .epsilon = 1e-6f};
 
 // Threads take parts of an array, wherever it is cut, and a large array's states are streamed.
 static void check_cuts(const struct optim_rule *rule, size_t count)
@@ -181,7 +210,7 @@ static void check_cuts(const struct optim_rule *rule, size_t count)
         whole.state_next[s] = next[s] = malloc(count * sizeof(float));
         assert_non_null(next[s]);
     }
-    rule->does->step(&usual, &(struct optim_move){.lr = 0.1f, .scale = 0.01f}, &whole);
+    rule->does->step(&usual, &(struct optim_move){.lr = 0.1f, .scale = 0.01f, .step = 1}, &whole);
     for (size_t parts = 1; parts <= 3; parts++) {
         struct bed many = bed_open(rule, &usual, count);
         bed_step(&many, 0.1f, 0.01f, true, parts);
@@ -202,6 +231,7 @@ static void cuts_do_not_matter(void **state)
 {
     (void)state;
     check_cuts(optim_rule_find("sgd"), 1003);
+    check_cuts(optim_rule_find("adamw"), 1003);
     check_cuts(&two_means, 1003);
     check_cuts(optim_rule_find("sgd"), STREAMED + 5);
     check_cuts(&two_means, STREAMED + 5);
@@ -249,6 +279,7 @@ static void rules_are_a_list(void **state)
     }
     assert_int_equal(optim_rule_bytes(optim_rule_find("sgd")), 8);
     assert_int_equal(optim_rule_bytes(&two_means), 16);
+    assert_int_equal(optim_rule_bytes(optim_rule_find("adamw")), 16);
 }
 
 int main(void)
@@ -257,6 +288,7 @@ int main(void)
         cmocka_unit_test(sgd_follows_the_formula), cmocka_unit_test(sgd_follows_pytorch),
         cmocka_unit_test(sgd_rounds_as_written),   cmocka_unit_test(cuts_do_not_matter),
         cmocka_unit_test(only_the_flip_counts),    cmocka_unit_test(rules_are_a_list),
+        cmocka_unit_test(adamw_follows_pytorch),
     };
     return cmocka_run_group_tests_name("optimizer", tests, NULL, NULL);
 }

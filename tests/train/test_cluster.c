@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any split of the same batch over any number of nodes is the same training.
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,10 +122,8 @@ static void two_runs_are_identical(void **state)
 }
 
 // 3 nodes save, 1 goes on, 2 finish: as if one had done it all.
-static void resumes_on_other_nodes(void **state)
+static void resumes(struct settings config)
 {
-    (void)state;
-    struct settings config = small_settings(NULL);
     run_on(1, config, NULL, alone);
     config.steps = 5;
     run_on(3, config, NULL, together);
@@ -134,6 +133,16 @@ static void resumes_on_other_nodes(void **state)
     config.steps = 0;
     run_on(2, config, "1,2", together);
     assert_same();
+}
+
+static void resumes_on_other_nodes(void **state)
+{
+    (void)state;
+    struct settings config = small_settings(NULL);
+    resumes(config);
+    config.optimizer = SETTINGS_OPTIMIZER_adamw; // counts its steps, and has a state more
+    config.lr = (double)NAN;                     // the optimizer's own
+    resumes(config);
 }
 
 // The observer is every node's: the second to ask, whichever node it is, hears yes.

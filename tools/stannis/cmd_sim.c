@@ -277,8 +277,8 @@ static enum stn_status complete(struct simulation *o, size_t *needed_bytes)
     if (status == STN_OK) {
         config->micro_batches = s->batch / config->micro_batch;
         config->gradient_bytes = (double)cost.parameters * (s->wire == SETTINGS_FP32 ? 4 : 2);
-        // Weights, gradients and momentum.
-        *needed_bytes = cost.activation_bytes + (size_t)cost.parameters * 3 * sizeof(float);
+        // Two copies of weights and momentum, and gradients.
+        *needed_bytes = cost.activation_bytes + (size_t)cost.parameters * 5 * sizeof(float);
     }
     return status;
 }
