@@ -104,8 +104,8 @@ AGAIN(seed, SEED, "seed", STN_VERB_SIM, STEPS,
 SETTING(double, lr, REAL, "lr", STN_VERB_TRAIN, LEARNING,
         "learning rate after warm-up; by default 0.02, with `optimizer` adamw 0.001",
         VALUE("X"), AT_LEAST(0), USUAL, FREE("lr"), ALIKE)
-SETTING(enum settings_optimizer, optimizer, CHOICE, "optimizer", TRAINING | STN_VERB_BENCH, LEARNING,
-        "how weights follow the gradient", OF(settings_optimizer_names), INITIAL("sgd"),
+SETTING(enum settings_optimizer, optimizer, CHOICE, "optimizer", TRAINING | STN_VERB_BENCH,
+        LEARNING, "how weights follow the gradient", OF(settings_optimizer_names), INITIAL("sgd"),
         FIXED("optimizer"), ALIKE)
 SETTING(double, momentum, REAL, "momentum", STN_VERB_TRAIN, LEARNING,
         "momentum of SGD, first beta of AdamW", VALUE("X"), BELOW(0, 1), INITIAL("0.9"),

@@ -310,8 +310,9 @@ static void bad_settings_name_their_flag(void **state)
     EXPECT(threads, -2, "threads -2");
     EXPECT(loader_threads, -2, "loader-threads -2");
     EXPECT(checkpoint_steps, -1, "checkpoint-steps -1");
-    EXPECT(lr, (double)NAN, "lr: not a number");
+    EXPECT(momentum, (double)NAN, "momentum: not a number");
     EXPECT(lr, -0.1, "lr -0.1: must be at least 0");
+    EXPECT(lr, (double)INFINITY, "lr: not a number");
     EXPECT(momentum, 1.0, "momentum 1: must be at least 0 and below 1");
     EXPECT(weight_decay, -1.0, "weight-decay -1");
     EXPECT(warmup_epochs, -1.0, "warmup-epochs -1");
@@ -326,6 +327,9 @@ static void bad_settings_name_their_flag(void **state)
     bad.nesterov = true;
     bad.momentum = 0.0;
     expect_invalid(bad, "nesterov");
+    bad.momentum = 0.9;
+    bad.optimizer = SETTINGS_OPTIMIZER_adamw;
+    expect_invalid(bad, "nesterov: is of optimizer sgd");
     bad = good;
     bad.schedule = SETTINGS_STEP;
     bad.lr_step_epochs = 0.0;
