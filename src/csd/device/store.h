@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The back end's thread: takes requests in order, does them on the flash, and uses idle time for
-// what flash needs. Client memory is copied: what the flash sees cannot change under it.
+// The back end: takes requests in order, does them on the flash, and uses idle time for what flash
+// needs. Client memory is copied: what the flash sees cannot change under it. It has a thread of
+// its own; only a read that a client waits for with nothing else in flight is done on the thread
+// that submits it, when the flash is free.
 //
 //     store_start → (requests, from any thread) → store_stop
 //
-// From start to stop the flash belongs to this thread.
+// From start to stop the flash belongs to the store.
 #ifndef CSD_DEVICE_STORE_H
 #define CSD_DEVICE_STORE_H
 

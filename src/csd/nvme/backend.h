@@ -39,6 +39,7 @@ struct nvme_request {
     uint32_t store_id;     // the back end's id of the namespace
     uint64_t first, count; // blocks
     bool durable;          // WRITE, TRIM: flushed before it is complete
+    bool alone;            // the client has nothing else in flight, and waits for this
     const struct nvme_memory *memory;
     union {
         struct nvme_data data; // READ, WRITE: where in `memory`

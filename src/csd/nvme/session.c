@@ -217,6 +217,7 @@ static struct nvme_request *take(struct nvme_session *s, int index, struct nvme_
     s->cqs[sq->cq].claimed++;
     sq->in_flight++;
     s->in_flight++;
+    r->alone = s->in_flight == 1;
     r->session = s;
     r->memory = &s->config.memory;
     r->controller = (uint8_t)s->config.controller;
