@@ -31,7 +31,8 @@ int layout_batch(const struct flash_profile *profile)
 static uint64_t reserve_blocks(const struct flash_profile *profile)
 {
     int open = STREAMS * profile->stripe, ready = 2 * profile->stripe + 2;
-    return (uint64_t)(open + ready + SPARE_BLOCKS + 3 * layout_batch(profile));
+    int all = open + ready + SPARE_BLOCKS + 3 * layout_batch(profile);
+    return (uint64_t)all;
 }
 
 uint64_t flash_profile_units(const struct flash_profile *profile, uint32_t bad)
