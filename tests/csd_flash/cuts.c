@@ -13,10 +13,13 @@ int main(int argc, char **argv)
     for (uint64_t seed = first; done < cuts; seed++) {
         // Most devices are as small as can be; some correct errors; some reclaim several blocks at
         // once.
-        bool bch = seed % 8 == 7, larger = seed % 8 == 5;
+        bool bch = seed % 8 == 7, larger = seed % 8 == 5, full = seed % 2 == 0;
         struct history_options options = {.seed = seed,
-                                          .operations = larger ? 700 : 500,
-                                          .units = larger ? 480 : 240,
+                                          .quiet = larger || full ? 1500 : 200,
+                                          .operations = 300,
+                                          .units = larger ? 480
+                                                   : full ? 340
+                                                          : 150,
                                           .cuts_each = bch || larger ? 1 : 2,
                                           .depth = 3,
                                           .ecc = bch ? FLASH_ECC_BCH : FLASH_ECC_CRC,

@@ -50,7 +50,7 @@ struct flash_profile history_profile(const struct history_options *options)
 {
     struct flash_profile p = {.geometry = {.channels = 2, .dies = 1, .planes = 1, .pages = 8},
                               .units = 2,
-                              .over_provisioning = 0.1,
+                              .over_provisioning = 0.02,
                               .ecc = options->ecc,
                               .endurance = 1000000,
                               .stripe = options->stripe,
@@ -336,7 +336,6 @@ static void begin(struct life *l)
         fail(l, "the first namespace is not created");
     }
     oracle_reset(l->oracles[0], ns.id, ns.units);
-    media_faulty_hook(l->medium, cut_here, l);
 }
 
 void history_run(const struct history_options *options, struct history_result *out)
@@ -348,7 +347,10 @@ void history_run(const struct history_options *options, struct history_result *o
                         .every = true};
     *out = (struct history_result){0};
     begin(&life);
-    for (int i = 0; i < options->operations && !failed(&life); i++) {
+    for (int i = 0; i < options->quiet + options->operations && !failed(&life); i++) {
+        if (i == options->quiet) {
+            media_faulty_hook(life.medium, cut_here, &life);
+        }
         do_something(&life);
     }
     check_rules(&life);

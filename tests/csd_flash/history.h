@@ -9,6 +9,7 @@
 
 struct history_options {
     uint64_t seed;
+    int quiet; // operations before the first cut, to have garbage from the beginning
     int operations;
     int units;     // the device offers about that many
     int cuts_each; // at every change of the medium

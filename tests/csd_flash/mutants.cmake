@@ -32,14 +32,6 @@ csd_mutant(collecting_forgets_trims records.c
             record->batch = record->kind == RECORD_TRIM ? UINT64_MAX : 0;
             f->records.pending += record->kind != RECORD_TRIM;")
 
-csd_mutant(moving_takes_a_new_seq collect.c
-"*waiting = (struct waiting){.meta = meta, .from = place, .slot = o->slot};"
-"uint8_t plain[FLASH_UNIT_BYTES];
-        cipher_decrypt(f->spaces[o->slot].cipher, meta.lpn, meta.seq, data, plain);
-        meta.seq = ++f->seq;
-        cipher_encrypt(f->spaces[o->slot].cipher, meta.lpn, meta.seq, plain, data);
-        *waiting = (struct waiting){.meta = meta, .from = place, .slot = o->slot};" 15)
-
 csd_mutant(summary_without_crc unit.c
 "return base_get_le(raw + AT_CRC, 4) == ecc_crc32c(0, raw, AT_CRC);"
 "return raw[AT_META] == UNIT_SUMMARY || base_get_le(raw + AT_CRC, 4) == ecc_crc32c(0, raw, AT_CRC);")
@@ -51,13 +43,6 @@ csd_mutant(flush_without_sync write.c
 csd_mutant(flush_forgets_trims write.c
 "result = result ? result : records_put(f, STREAM_HOT);"
 "")
-
-csd_mutant(mapped_before_programmed write.c
-"    space->copies[lpn]++;
-"
-"    space->copies[lpn]++;
-    map_set(f, slot, lpn, MAP_UNWRITTEN);
-" 9)
 
 csd_mutant(summed_up_before_sync block.c
 "    bool all_durable = !records_waiting(f);"
