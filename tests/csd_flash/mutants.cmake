@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Mistakes that csd_cuts must catch. csd_mutant(NAME FILE FROM TO [SEED]) makes one by replacing a text of src/csd/flash/FILE that
+# Mistakes that must be caught. csd_mutant(NAME FILE FROM TO [SEED]) makes one by replacing a text of src/csd/flash/FILE that
 # is there once, and adds a test that the histories fail with it. The product's sources know nothing of this; a mistake
 # that no longer applies stops the configuration.
 function(csd_mutant name file from to)
@@ -14,6 +14,15 @@ function(csd_mutant name file from to)
     string(REPLACE "${from}" "${to}" text "${text}")
     set(mutated ${CMAKE_CURRENT_BINARY_DIR}/mutants/${name}.c)
     file(GENERATE OUTPUT ${mutated} CONTENT "${text}")
+    if("CASES" IN_LIST ARGN) # caught by the cases of test_flash.c, not by chance
+        add_executable(csd_mutant_${name} test_flash.c ${mutated})
+        target_include_directories(csd_mutant_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+        target_link_libraries(csd_mutant_${name} PRIVATE csd_histories csd_ecc m PkgConfig::CRYPTO cmocka)
+        target_compile_options(csd_mutant_${name} PRIVATE -w)
+        add_test(NAME csd_mutant_${name} COMMAND csd_mutant_${name})
+        set_tests_properties(csd_mutant_${name} PROPERTIES LABELS unit TIMEOUT 300 PASS_REGULAR_EXPRESSION "FAILED TEST")
+        return()
+    endif()
     # This object comes before the library, whose own is then not taken.
     add_executable(csd_mutant_${name} cuts.c ${mutated})
     target_link_libraries(csd_mutant_${name} PRIVATE csd_histories csd_ecc m PkgConfig::CRYPTO)
@@ -32,6 +41,14 @@ csd_mutant(collecting_forgets_trims records.c
             record->batch = record->kind == RECORD_TRIM ? UINT64_MAX : 0;
             f->records.pending += record->kind != RECORD_TRIM;")
 
+csd_mutant(moving_takes_a_new_seq collect.c
+"*waiting = (struct waiting){.meta = meta, .from = place, .slot = o->slot};"
+"uint8_t plain[FLASH_UNIT_BYTES];
+        cipher_decrypt(f->spaces[o->slot].cipher, meta.lpn, meta.seq, data, plain);
+        meta.seq = ++f->seq;
+        cipher_encrypt(f->spaces[o->slot].cipher, meta.lpn, meta.seq, plain, data);
+        *waiting = (struct waiting){.meta = meta, .from = place, .slot = o->slot};" CASES)
+
 csd_mutant(summary_without_crc unit.c
 "return base_get_le(raw + AT_CRC, 4) == ecc_crc32c(0, raw, AT_CRC);"
 "return raw[AT_META] == UNIT_SUMMARY || base_get_le(raw + AT_CRC, 4) == ecc_crc32c(0, raw, AT_CRC);")
@@ -43,6 +60,13 @@ csd_mutant(flush_without_sync write.c
 csd_mutant(flush_forgets_trims write.c
 "result = result ? result : records_put(f, STREAM_HOT);"
 "")
+
+csd_mutant(mapped_before_programmed write.c
+"    space->copies[lpn]++;
+"
+"    space->copies[lpn]++;
+    map_set(f, slot, lpn, MAP_UNWRITTEN);
+" CASES)
 
 csd_mutant(summed_up_before_sync block.c
 "    bool all_durable = !records_waiting(f);"
@@ -98,6 +122,10 @@ csd_mutant(key_destroyed_before_the_table_says_so namespace.c
 "    f->spaces[slot].about.id = 0; // for the table"
 "    (void)!keys_destroy(f->keys, id);
     f->spaces[slot].about.id = 0;")
+
+csd_mutant(moved_unit_hides_a_newer_one map.c
+"waiting->from == PLACE_NONE || waiting->from == now"
+"true" CASES)
 
 csd_mutant(burials_not_believed recover.c
 "s->retired || s->generation <= s->buried;

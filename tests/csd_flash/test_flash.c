@@ -355,6 +355,66 @@ static void test_timing(void **state)
     rig_end(&r);
 }
 
+// A block is emptied and erased while a newer version of one of its units waits, acknowledged, in a
+// buffer.
+static void test_collecting_under_a_waiting_unit(void **state)
+{
+    (void)state;
+    for (int flushed = 0; flushed < 2; flushed++) {
+        struct rig r;
+        uint64_t counter = 0;
+        uint32_t got;
+        rig_begin(&r, tiny(FLASH_ECC_CRC));
+        fill(&r, 1);
+        assert_int_equal(put(&r, 20, 2), FLASH_OK);
+        assert_int_equal(collect_block(r.flash, place_block(r.flash, place_of(&r, 20)), &counter),
+                         FLASH_OK);
+        assert_true(counter > 0);
+        for (int round = 0; round < 3; round++) {
+            assert_int_equal(collect_reclaim(r.flash), FLASH_OK);
+        }
+        if (flushed) {
+            assert_int_equal(flash_flush(r.flash), FLASH_OK);
+        }
+        assert_int_equal(get(&r, 20, &got), FLASH_OK);
+        assert_int_equal(got, 2);
+        flash_drop(r.flash);
+        rig_on(&r);
+        assert_int_equal(get(&r, 20, &got), FLASH_OK);
+        assert_int_equal(got, flushed ? 2 : 1);
+        rig_end(&r);
+    }
+}
+
+// The other way round: what was moved waits, and the caller's newer version is programmed first.
+static void test_writing_under_a_moved_unit(void **state)
+{
+    (void)state;
+    struct rig r;
+    uint64_t counter = 0;
+    rig_begin(&r, tiny(FLASH_ECC_CRC));
+    fill(&r, 1);
+    uint32_t block = place_block(r.flash, place_of(&r, 20));
+    assert_int_equal(flash_trim(r.flash, r.id, 20, 1),
+                     FLASH_OK); // an odd number is left: one waits
+    assert_int_equal(collect_block(r.flash, block, &counter), FLASH_OK);
+    for (uint64_t lpn = 0; lpn < 40; lpn++) {
+        assert_int_equal(put(&r, lpn, 2), FLASH_OK);
+    }
+    assert_int_equal(stream_flush(r.flash, STREAM_MOVE), FLASH_OK);
+    assert_int_equal(stream_flush(r.flash, STREAM_REST), FLASH_OK);
+    for (uint64_t lpn = 0; lpn < 40; lpn++) {
+        uint32_t got;
+        assert_int_equal(get(&r, lpn, &got), FLASH_OK);
+        assert_int_equal(got, 2);
+    }
+    fill(&r, 2);
+    flash_drop(r.flash);
+    rig_on(&r);
+    expect_all(&r, 2);
+    rig_end(&r);
+}
+
 // Namespaces, tags and counters are there after power off and on; a clean start is no power cut.
 static void test_power_off_and_on(void **state)
 {
@@ -427,6 +487,8 @@ int main(void)
         cmocka_unit_test(test_deleting_destroys_the_key),
         cmocka_unit_test(test_data_is_encrypted),
         cmocka_unit_test(test_timing),
+        cmocka_unit_test(test_collecting_under_a_waiting_unit),
+        cmocka_unit_test(test_writing_under_a_moved_unit),
         cmocka_unit_test(test_power_off_and_on),
         cmocka_unit_test(test_static_levelling),
     };
