@@ -104,17 +104,11 @@ static enum stn_status bench(const struct stn_settings *settings)
     return status;
 }
 
-static enum stn_status run(int argc, char **argv)
+static enum stn_status run(const struct verb_call *call)
 {
-    struct stn_settings settings;
-    struct command_line line;
-    bool done;
-    enum stn_status status = verb_parse(&command, argc, argv, &settings, &line, &done);
-    if (status != STN_OK || done) {
-        return status;
-    }
+    struct stn_settings settings = call->settings;
     struct settings *s = &settings.values;
-    status = verb_require(&command, "net", s->net, "mobilenet_v2");
+    enum stn_status status = verb_require(&command, "net", s->net, "mobilenet_v2");
     if (status == STN_OK) {
         status = verb_check_net(s->net);
     }
@@ -130,4 +124,4 @@ static enum stn_status run(int argc, char **argv)
     return bench(&settings);
 }
 
-const struct verb verb_bench = {&command, run, true, NULL};
+const struct verb verb_bench = {&command, run, true, NULL, NULL};

@@ -73,7 +73,7 @@ static const struct command *subcommand_at(int index)
     return index < SUBCOMMAND_COUNT ? subcommands[index]->command : NULL;
 }
 
-static enum stn_status run(int argc, char **argv)
+static enum stn_status dispatch(int argc, char **argv)
 {
     if (argc < 2) {
         return stn_fail(STN_ERR_INVALID, "csd: no subcommand given; see stannis csd --help");
@@ -86,34 +86,24 @@ static enum stn_status run(int argc, char **argv)
     }
     for (int i = 0; i < SUBCOMMAND_COUNT; i++) {
         if (strcmp(argv[1], subcommand_name(subcommands[i])) == 0) {
-            return subcommands[i]->run(argc - 1, argv + 1);
+            return verb_start(subcommands[i]->command, subcommands[i]->run, argc - 1, argv + 1);
         }
     }
     return fail_unknown(argv[1]);
 }
 
+const struct verb verb_csd = {&command, NULL, false, subcommand_at, dispatch};
+
 #else
 
-static const struct command *subcommand_at(int index)
+static enum stn_status run(const struct verb_call *call)
 {
-    (void)index;
-    return NULL;
-}
-
-static enum stn_status run(int argc, char **argv)
-{
-    struct command_line line;
-    struct stn_settings settings;
-    bool done;
-    enum stn_status status = verb_parse(&command, argc, argv, &settings, &line, &done);
-    if (status != STN_OK || done) {
-        return status;
-    }
+    (void)call;
     return stn_fail(STN_ERR_UNSUPPORTED,
                     "csd: this program was built without libisal or libcrypto; install libisal-dev "
                     "and libssl-dev and build it again");
 }
 
-#endif
+const struct verb verb_csd = {&command, run, false, NULL, NULL};
 
-const struct verb verb_csd = {&command, run, false, subcommand_at};
+#endif

@@ -24,27 +24,20 @@ static const struct command command = {
                 "  stannis emulate fast=1,slow=0.5 -- sh -c 'echo $STANNIS_NODE: $RANK'",
 };
 
-static enum stn_status run(int argc, char **argv)
+static enum stn_status run(const struct verb_call *call)
 {
-    struct stn_settings settings;
-    struct command_line line;
-    bool done;
-    enum stn_status status = verb_parse(&command, argc, argv, &settings, &line, &done);
-    if (status != STN_OK || done) {
-        return status;
-    }
-    if (line.operand_count < 2) {
+    if (call->line.operand_count < 2) {
         return stn_fail(STN_ERR_INVALID,
                         "emulate: a spec and a command are needed; for example: stannis emulate "
                         "host=1,csd*3=0.25 -- python3 train.py");
     }
     struct cluster cluster;
-    status = cluster_parse_emulate(line.operands[0], &cluster);
+    enum stn_status status = cluster_parse_emulate(call->line.operands[0], &cluster);
     if (status != STN_OK) {
         return status;
     }
     struct launch_local_config config = {
-        .cluster = &cluster, .argv = line.operands + 1, .raw = settings.values.raw};
+        .cluster = &cluster, .argv = call->line.operands + 1, .raw = call->settings.values.raw};
     int code = 0;
     status = launch_local_run(&config, &code);
     cluster_fini(&cluster);
@@ -54,4 +47,4 @@ static enum stn_status run(int argc, char **argv)
     return status;
 }
 
-const struct verb verb_emulate = {&command, run, false, NULL};
+const struct verb verb_emulate = {&command, run, false, NULL, NULL};

@@ -57,18 +57,11 @@ static enum stn_status evaluate(const struct stn_settings *settings)
     return status == STN_OK ? print_result(&settings->values, &result) : status;
 }
 
-static enum stn_status run(int argc, char **argv)
+static enum stn_status run(const struct verb_call *call)
 {
-    struct stn_settings settings;
-    struct command_line line;
-    bool done;
-    enum stn_status status = verb_parse(&command, argc, argv, &settings, &line, &done);
-    if (status != STN_OK || done) {
-        return status;
-    }
-    status =
-        verb_require(&command, "checkpoint", settings.values.checkpoint, "run/best.safetensors");
-    return status == STN_OK ? evaluate(&settings) : status;
+    enum stn_status status = verb_require(&command, "checkpoint", call->settings.values.checkpoint,
+                                          "run/best.safetensors");
+    return status == STN_OK ? evaluate(&call->settings) : status;
 }
 
-const struct verb verb_eval = {&command, run, true, NULL};
+const struct verb verb_eval = {&command, run, true, NULL, NULL};

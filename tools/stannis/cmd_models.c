@@ -107,20 +107,13 @@ static enum stn_status print_json(const struct settings *s)
     return verb_print_json(list);
 }
 
-static enum stn_status run(int argc, char **argv)
+static enum stn_status run(const struct verb_call *call)
 {
-    struct stn_settings settings;
-    struct command_line line;
-    bool done;
-    enum stn_status status = verb_parse(&command, argc, argv, &settings, &line, &done);
-    if (status != STN_OK || done) {
-        return status;
-    }
-    const struct settings *s = &settings.values;
+    const struct settings *s = &call->settings.values;
     if (s->channels == 2) {
         return stn_fail(STN_ERR_INVALID, "--channels 2: must be 1 or 3");
     }
     return s->json ? print_json(s) : print_table(s);
 }
 
-const struct verb verb_models = {&command, run, false, NULL};
+const struct verb verb_models = {&command, run, false, NULL, NULL};

@@ -84,21 +84,14 @@ static enum stn_status find(const char *spec, struct power_finding findings[], i
     return STN_OK;
 }
 
-static enum stn_status run(int argc, char **argv)
+static enum stn_status run(const struct verb_call *call)
 {
-    struct stn_settings settings;
-    struct command_line line;
     struct power_finding findings[ENERGY_FINDINGS_MAX] = {0};
-    bool done;
     int count = 0;
-    enum stn_status status = verb_parse(&command, argc, argv, &settings, &line, &done);
-    if (status != STN_OK || done) {
-        return status;
-    }
-    const struct settings *s = &settings.values;
+    const struct settings *s = &call->settings.values;
     const char *spec = s->power ? s->power : "auto";
     bool any = strcmp(spec, "auto") == 0;
-    status = find(spec, findings, &count);
+    enum stn_status status = find(spec, findings, &count);
     if (status != STN_OK) {
         return status;
     }
@@ -113,4 +106,4 @@ static enum stn_status run(int argc, char **argv)
     return STN_OK;
 }
 
-const struct verb verb_power = {&command, run, false, false};
+const struct verb verb_power = {&command, run, false, NULL, NULL};

@@ -85,35 +85,29 @@ static enum stn_status classify_all(struct stn_predictor *predictor,
     return first_failure;
 }
 
-static enum stn_status run(int argc, char **argv)
+static enum stn_status run(const struct verb_call *call)
 {
-    struct stn_settings settings;
-    struct command_line line;
-    bool done;
-    enum stn_status status = verb_parse(&command, argc, argv, &settings, &line, &done);
-    if (status != STN_OK || done) {
-        return status;
-    }
-    status =
-        verb_require(&command, "checkpoint", settings.values.checkpoint, "run/best.safetensors");
+    enum stn_status status = verb_require(&command, "checkpoint", call->settings.values.checkpoint,
+                                          "run/best.safetensors");
     if (status != STN_OK) {
         return status;
     }
-    if (line.operand_count == 0) {
+    if (call->line.operand_count == 0) {
         return stn_fail(STN_ERR_INVALID, "predict: no image given; see stannis predict --help");
     }
     struct stn_session *session;
     struct stn_predictor *predictor = NULL;
     status = verb_open_session(true, &session);
     if (status == STN_OK) {
-        status = stn_predictor_open(session, &settings, &predictor);
+        status = stn_predictor_open(session, &call->settings, &predictor);
     }
     if (status == STN_OK) {
-        status = classify_all(predictor, &settings.values, line.operands, line.operand_count);
+        status = classify_all(predictor, &call->settings.values, call->line.operands,
+                              call->line.operand_count);
     }
     stn_predictor_close(predictor);
     stn_session_close(session);
     return status;
 }
 
-const struct verb verb_predict = {&command, run, true, NULL};
+const struct verb verb_predict = {&command, run, true, NULL, NULL};

@@ -310,19 +310,13 @@ static enum stn_status run_on_scene(struct simulation *o, size_t needed_bytes)
     return status;
 }
 
-static enum stn_status run(int argc, char **argv)
+static enum stn_status run(const struct verb_call *call)
 {
-    struct simulation o;
-    struct command_line line;
-    bool done;
+    struct simulation o = {.settings = call->settings};
     size_t needed_bytes = 0;
     const struct settings *s = &o.settings.values;
-    enum stn_status status = verb_parse(&command, argc, argv, &o.settings, &line, &done);
-    if (status != STN_OK || done) {
-        return status;
-    }
     o.config = config_of(s);
-    status = check(s);
+    enum stn_status status = check(s);
     if (status == STN_OK && s->paper) {
         return paper_run(&(struct paper_options){
             .paper = s->paper, .report = s->report, .plot = s->plot, .json = s->json});
@@ -336,4 +330,4 @@ static enum stn_status run(int argc, char **argv)
     return status == STN_OK ? run_on_scene(&o, needed_bytes) : status;
 }
 
-const struct verb verb_sim = {&command, run, false, NULL};
+const struct verb verb_sim = {&command, run, false, NULL, NULL};

@@ -318,18 +318,11 @@ static enum stn_status run_with_devices(const struct settings *s, const struct s
     return status == STN_OK && s->pareto ? draw_front(s, &config) : status;
 }
 
-static enum stn_status run(int argc, char **argv)
+static enum stn_status run(const struct verb_call *call)
 {
-    struct stn_settings settings;
-    struct command_line line;
-    bool done;
-    enum stn_status status = verb_parse(&command, argc, argv, &settings, &line, &done);
-    if (status != STN_OK || done) {
-        return status;
-    }
-    const struct settings *s = &settings.values;
+    const struct settings *s = &call->settings.values;
     struct sim_devices devices = {0};
-    status = sim_devices_add_builtin(&devices);
+    enum stn_status status = sim_devices_add_builtin(&devices);
     if (status == STN_OK && s->devices) {
         status = sim_devices_add_file(&devices, s->devices);
     }
@@ -340,4 +333,4 @@ static enum stn_status run(int argc, char **argv)
     return status;
 }
 
-const struct verb verb_size = {&command, run, false, NULL};
+const struct verb verb_size = {&command, run, false, NULL, NULL};

@@ -162,31 +162,18 @@ static enum stn_status train_as_node(struct train *o)
     return status;
 }
 
-static enum stn_status run(int argc, char **argv)
+static enum stn_status run(const struct verb_call *call)
 {
-    struct train o = {0};
-    struct command_line line;
-    bool done;
-    char **whole = verb_copy_arguments(argc, argv); // parsing reorders them
-    if (!whole) {
-        return stn_fail(STN_ERR_NO_MEMORY, "no memory for %d arguments", argc);
-    }
-    enum stn_status status = verb_parse(&command, argc, argv, &o.settings, &line, &done);
-    if (status != STN_OK || done) {
-        goto out_arguments;
-    }
     struct comm_launch launch = comm_launch_detect();
-    o.leads = launch.rank == 0;
+    struct train o = {.settings = call->settings, .leads = launch.rank == 0};
     struct places places;
     const struct settings *settings = &o.settings.values;
-    status = check_options(&o, &places);
-    if (status == STN_OK) {
-        bool start_nodes = !launch.launched && nodes_wanted(settings);
-        status = start_nodes ? nodes_launch(settings, whole) : train_as_node(&o);
+    enum stn_status status = check_options(&o, &places);
+    if (status != STN_OK) {
+        return status;
     }
-out_arguments:
-    free(whole);
-    return status;
+    bool start_nodes = !launch.launched && nodes_wanted(settings);
+    return start_nodes ? nodes_launch(settings, call->whole) : train_as_node(&o);
 }
 
-const struct verb verb_train = {&command, run, true, NULL};
+const struct verb verb_train = {&command, run, true, NULL, NULL};

@@ -137,31 +137,18 @@ static void settle(struct settings *settings)
     }
 }
 
-static enum stn_status run(int argc, char **argv)
+static enum stn_status run(const struct verb_call *call)
 {
-    struct tune o = {0};
-    struct command_line line;
-    bool done;
-    char **whole = verb_copy_arguments(argc, argv); // parsing reorders them
-    if (!whole) {
-        return stn_fail(STN_ERR_NO_MEMORY, "no memory for %d arguments", argc);
-    }
-    enum stn_status status = verb_parse(&command, argc, argv, &o.settings, &line, &done);
-    if (status != STN_OK || done) {
-        goto out_arguments;
-    }
+    struct tune o = {.settings = call->settings};
     struct settings *settings = &o.settings.values;
-    status = check_options(settings);
+    enum stn_status status = check_options(settings);
     if (status != STN_OK) {
-        goto out_arguments;
+        return status;
     }
     settle(settings);
     struct comm_launch launch = comm_launch_detect();
     bool start_nodes = !launch.launched && nodes_wanted(settings);
-    status = start_nodes ? nodes_launch(settings, whole) : tune_as_node(&o, launch.rank == 0);
-out_arguments:
-    free(whole);
-    return status;
+    return start_nodes ? nodes_launch(settings, call->whole) : tune_as_node(&o, launch.rank == 0);
 }
 
-const struct verb verb_tune = {&command, run, true, NULL};
+const struct verb verb_tune = {&command, run, true, NULL, NULL};

@@ -7,10 +7,13 @@
 #include "csd/device/rack.h"
 #include "verb.h"
 
+// Room in the memory that a subcommand shares with a device.
+enum { CSD_CLIENT_MEMORY = 1 << 20 };
+
 struct csd_subcommand {
     const struct command *command;
-    enum stn_status (*run)(int argc, char **argv); // argv[0] is the subcommand
-    bool internal;                                 // for processes that we start; not in the help
+    verb_run *run;
+    bool internal; // for processes that we start; not in the help
 };
 
 extern const struct csd_subcommand csd_create, csd_start, csd_ls, csd_stop, csd_destroy,
@@ -20,6 +23,10 @@ extern const struct csd_subcommand csd_create, csd_start, csd_ls, csd_stop, csd_
 STN_MUST_CHECK enum stn_status csd_operand(const struct command *command,
                                            const struct command_line *line, const char *what,
                                            const char *example, const char **out);
+// A client of the one device that the line names: *folder.
+STN_MUST_CHECK enum stn_status csd_connect_operand(const struct command *command,
+                                                   const struct command_line *line,
+                                                   const char **folder, struct csd_client **out);
 // DEVICE:NAMESPACE into its two halves; `device` has room for CSD_PATH_BYTES.
 STN_MUST_CHECK enum stn_status csd_split_target(const char *target, char *device,
                                                 const char **name);

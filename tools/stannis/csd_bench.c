@@ -6,8 +6,6 @@
 #include "csd.h"
 #include "csd/load/load.h"
 
-enum { CLIENT_MEMORY = 1 << 20 };
-
 static const struct command command = {
     .verb = STN_VERB_CSD_BENCH,
     .summary = "Measures a device: accesses, GB/s, latency, write amplification.",
@@ -170,34 +168,24 @@ static enum stn_status choose_size(struct csd_client *client, const struct setti
     return STN_OK;
 }
 
-static enum stn_status run(int argc, char **argv)
+static enum stn_status run(const struct verb_call *call)
 {
-    struct stn_settings settings;
-    struct command_line line;
     struct csd_client *client;
     const char *device = NULL;
     char name[CSD_NAME_LENGTH_MAX + 1];
     uint64_t bytes;
     uint32_t nsid;
-    bool done;
-    enum stn_status status = verb_parse(&command, argc, argv, &settings, &line, &done);
-    if (status != STN_OK || done) {
-        return status;
-    }
-    status = csd_operand(&command, &line, "device", "rack/csd.0", &device);
-    if (status == STN_OK) {
-        status = csd_client_connect(device, CLIENT_MEMORY, &client);
-    }
+    enum stn_status status = csd_connect_operand(&command, &call->line, &device, &client);
     if (status != STN_OK) {
         return status;
     }
     snprintf(name, sizeof(name), "bench.%d", (int)getpid());
-    status = choose_size(client, &settings.values, &bytes);
+    status = choose_size(client, &call->settings.values, &bytes);
     if (status == STN_OK) {
         status = csd_namespace_create(client, name, bytes, true, &nsid);
     }
     if (status == STN_OK) {
-        status = bench_namespace(client, device, nsid, bytes, &settings.values);
+        status = bench_namespace(client, device, nsid, bytes, &call->settings.values);
         enum stn_status deleted = csd_namespace_delete(client, name);
         status = status == STN_OK ? deleted : status;
     }

@@ -8,8 +8,6 @@
 #include "report/format.h"
 #include "report/json.h"
 
-enum { CLIENT_MEMORY = 1 << 20 };
-
 struct seen {
     enum csd_power_state state;
     pid_t pid;
@@ -23,7 +21,7 @@ struct seen {
 static enum stn_status ask(const char *folder, struct seen *out)
 {
     struct csd_client *client;
-    enum stn_status status = csd_client_connect(folder, CLIENT_MEMORY, &client);
+    enum stn_status status = csd_client_connect(folder, CSD_CLIENT_MEMORY, &client);
     if (status != STN_OK) {
         return status;
     }
@@ -129,32 +127,25 @@ static enum stn_status list_rack(const struct csd_rack *rack, json_t *devices)
     return status;
 }
 
-static enum stn_status run_ls(int argc, char **argv)
+static enum stn_status run_ls(const struct verb_call *call)
 {
-    struct stn_settings settings;
-    struct command_line line;
     struct csd_rack rack;
     const char *path = NULL;
-    bool done;
-    enum stn_status status = verb_parse(&ls_command, argc, argv, &settings, &line, &done);
-    if (status != STN_OK || done) {
-        return status;
-    }
-    status = csd_operand(&ls_command, &line, "rack", "rack", &path);
+    enum stn_status status = csd_operand(&ls_command, &call->line, "rack", "rack", &path);
     if (status == STN_OK) {
         status = csd_rack_open(path, &rack);
     }
     if (status != STN_OK) {
         return status;
     }
-    json_t *devices = settings.values.json ? json_array() : NULL;
-    if (!settings.values.json) {
+    json_t *devices = call->settings.values.json ? json_array() : NULL;
+    if (!call->settings.values.json) {
         struct report_text size;
         printf("%s: %d × %s, %s each\n", path, rack.count, rack.profile,
                report_bytes(&size, rack.size));
     }
     status = list_rack(&rack, devices);
-    if (status == STN_OK && settings.values.json) {
+    if (status == STN_OK && call->settings.values.json) {
         return verb_print_json(json_pack("{s:s, s:s, s:s, s:I, s:o}", "rack", path, "id", rack.id,
                                          "profile", rack.profile, "size", (json_int_t)rack.size,
                                          "devices", devices));
@@ -262,30 +253,24 @@ static enum stn_status show_namespaces(struct csd_client *client, bool json)
     return status;
 }
 
-static enum stn_status run_format(int argc, char **argv)
+static enum stn_status run_format(const struct verb_call *call)
 {
-    struct stn_settings settings;
-    struct command_line line;
     struct csd_client *client;
     const char *device = NULL;
-    bool done;
-    enum stn_status status = verb_parse(&format_command, argc, argv, &settings, &line, &done);
-    if (status != STN_OK || done) {
-        return status;
-    }
-    status = csd_operand(&format_command, &line, "device", "rack/csd.0 --list", &device);
+    enum stn_status status =
+        csd_operand(&format_command, &call->line, "device", "rack/csd.0 --list", &device);
     if (status == STN_OK) {
-        status = check_format(&settings.values);
+        status = check_format(&call->settings.values);
     }
     if (status == STN_OK) {
-        status = csd_client_connect(device, CLIENT_MEMORY, &client);
+        status = csd_client_connect(device, CSD_CLIENT_MEMORY, &client);
     }
     if (status != STN_OK) {
         return status;
     }
-    status = apply(client, &settings.values);
+    status = apply(client, &call->settings.values);
     if (status == STN_OK) {
-        status = show_namespaces(client, settings.values.json);
+        status = show_namespaces(client, call->settings.values.json);
     }
     csd_client_close(client);
     return status;

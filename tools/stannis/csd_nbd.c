@@ -9,8 +9,6 @@
 
 #include "csd.h"
 
-enum { CLIENT_MEMORY = 1 << 20 };
-
 static const struct command command = {
     .verb = STN_VERB_CSD_NBD,
     .summary = "Serves a public namespace to NBD clients: fio, qemu, nbdfuse.",
@@ -42,7 +40,7 @@ static enum stn_status check_target(const char *device, const char *name)
 {
     struct csd_client *client;
     struct csd_namespace ns;
-    enum stn_status status = csd_client_connect(device, CLIENT_MEMORY, &client);
+    enum stn_status status = csd_client_connect(device, CSD_CLIENT_MEMORY, &client);
     if (status != STN_OK) {
         return status;
     }
@@ -95,20 +93,14 @@ static enum stn_status become_nbdkit(const char *plugin, const char *device, con
                     errno == ENOENT ? "; Debian's package nbdkit has it" : "");
 }
 
-static enum stn_status run(int argc, char **argv)
+static enum stn_status run(const struct verb_call *call)
 {
-    struct stn_settings settings;
-    struct command_line line;
     const char *target = NULL, *name = NULL;
     char device[CSD_PATH_BYTES], plugin[PATH_MAX];
-    bool done;
-    enum stn_status status = verb_parse(&command, argc, argv, &settings, &line, &done);
-    if (status != STN_OK || done) {
-        return status;
-    }
-    status = csd_operand(&command, &line, "namespace", "rack/csd.0:photos --socket s", &target);
+    enum stn_status status =
+        csd_operand(&command, &call->line, "namespace", "rack/csd.0:photos --socket s", &target);
     if (status == STN_OK) {
-        status = verb_require(&command, "socket", settings.values.socket, "photos.sock");
+        status = verb_require(&command, "socket", call->settings.values.socket, "photos.sock");
     }
     if (status == STN_OK) {
         status = csd_split_target(target, device, &name);
@@ -119,7 +111,7 @@ static enum stn_status run(int argc, char **argv)
     if (status == STN_OK) {
         status = find_plugin(plugin);
     }
-    return status == STN_OK ? become_nbdkit(plugin, device, name, &settings.values) : status;
+    return status == STN_OK ? become_nbdkit(plugin, device, name, &call->settings.values) : status;
 }
 
 const struct csd_subcommand csd_nbd = {&command, run, false};

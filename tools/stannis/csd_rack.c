@@ -25,6 +25,13 @@ enum stn_status csd_operand(const struct command *command, const struct command_
     return STN_OK;
 }
 
+enum stn_status csd_connect_operand(const struct command *command, const struct command_line *line,
+                                    const char **folder, struct csd_client **out)
+{
+    enum stn_status status = csd_operand(command, line, "device", "rack/csd.0", folder);
+    return status == STN_OK ? csd_client_connect(*folder, CSD_CLIENT_MEMORY, out) : status;
+}
+
 // ---- Progress -----------------------------------------------------------------------------------
 
 static void show(void *context, int index, int count)
@@ -106,17 +113,12 @@ static enum stn_status create_rack(const struct settings *s, const char *path)
     return status;
 }
 
-static enum stn_status run_create(int argc, char **argv)
+static enum stn_status run_create(const struct verb_call *call)
 {
-    struct stn_settings settings;
-    struct command_line line;
     const char *path = NULL;
-    bool done;
-    enum stn_status status = verb_parse(&create_command, argc, argv, &settings, &line, &done);
-    if (status == STN_OK && !done) {
-        status = csd_operand(&create_command, &line, "rack", "rack --count 4", &path);
-    }
-    return status == STN_OK && !done ? create_rack(&settings.values, path) : status;
+    enum stn_status status =
+        csd_operand(&create_command, &call->line, "rack", "rack --count 4", &path);
+    return status == STN_OK ? create_rack(&call->settings.values, path) : status;
 }
 
 // ---- start, stop, destroy -----------------------------------------------------------------------
@@ -124,20 +126,13 @@ static enum stn_status run_create(int argc, char **argv)
 // What the three do with a rack that they have found: says what was done in `did`.
 typedef enum stn_status rack_action(const struct csd_rack *rack, int *count);
 
-static enum stn_status act(const struct command *command, const char *did, int argc, char **argv,
-                           rack_action *action)
+static enum stn_status act(const struct command *command, const char *did,
+                           const struct verb_call *call, rack_action *action)
 {
-    struct stn_settings settings;
-    struct command_line line;
     struct csd_rack rack;
     const char *path = NULL;
     int count = 0;
-    bool done;
-    enum stn_status status = verb_parse(command, argc, argv, &settings, &line, &done);
-    if (status != STN_OK || done) {
-        return status;
-    }
-    status = csd_operand(command, &line, "rack", "rack", &path);
+    enum stn_status status = csd_operand(command, &call->line, "rack", "rack", &path);
     if (status == STN_OK) {
         status = csd_rack_open(path, &rack);
     }
@@ -145,7 +140,7 @@ static enum stn_status act(const struct command *command, const char *did, int a
         status = action(&rack, &count);
         csd_end_progress();
     }
-    if (status == STN_OK && settings.values.json) {
+    if (status == STN_OK && call->settings.values.json) {
         return verb_print_json(
             json_pack("{s:s, s:i, s:i}", "rack", path, did, count, "devices", rack.count));
     }
@@ -171,9 +166,9 @@ static enum stn_status start(const struct csd_rack *rack, int *count)
     return csd_power_on(rack, &progress, count);
 }
 
-static enum stn_status run_start(int argc, char **argv)
+static enum stn_status run_start(const struct verb_call *call)
 {
-    return act(&start_command, "started", argc, argv, start);
+    return act(&start_command, "started", call, start);
 }
 
 static const struct command stop_command = {
@@ -190,9 +185,9 @@ static enum stn_status stop(const struct csd_rack *rack, int *count)
     return csd_power_off(rack, &progress, count);
 }
 
-static enum stn_status run_stop(int argc, char **argv)
+static enum stn_status run_stop(const struct verb_call *call)
 {
-    return act(&stop_command, "stopped", argc, argv, stop);
+    return act(&stop_command, "stopped", call, stop);
 }
 
 static const struct command destroy_command = {
@@ -211,9 +206,9 @@ static enum stn_status destroy(const struct csd_rack *rack, int *count)
     return csd_rack_destroy(rack, &progress);
 }
 
-static enum stn_status run_destroy(int argc, char **argv)
+static enum stn_status run_destroy(const struct verb_call *call)
 {
-    return act(&destroy_command, "destroyed", argc, argv, destroy);
+    return act(&destroy_command, "destroyed", call, destroy);
 }
 
 // ---- The device process -------------------------------------------------------------------------
@@ -250,18 +245,12 @@ static void now_ready(void *context)
     }
 }
 
-static enum stn_status run_device(int argc, char **argv)
+static enum stn_status run_device(const struct verb_call *call)
 {
     static bool ready;
-    struct command_line line;
-    struct stn_settings settings;
     const char *folder = NULL;
-    bool done;
-    enum stn_status status = verb_parse(&device_command, argc, argv, &settings, &line, &done);
-    if (status != STN_OK || done) {
-        return status;
-    }
-    status = csd_operand(&device_command, &line, "device", "rack/csd.0", &folder);
+    enum stn_status status =
+        csd_operand(&device_command, &call->line, "device", "rack/csd.0", &folder);
     if (status != STN_OK) {
         return status;
     }

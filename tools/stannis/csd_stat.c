@@ -6,7 +6,7 @@
 #include "csd.h"
 #include "report/format.h"
 
-enum { CLIENT_MEMORY = 1 << 20, BAR_ROWS = 6 };
+enum { BAR_ROWS = 6 };
 
 static const struct command command = {
     .verb = STN_VERB_CSD_STAT,
@@ -148,23 +148,13 @@ void csd_print_health(const char *device, const struct nvme_health *h,
     }
 }
 
-static enum stn_status run(int argc, char **argv)
+static enum stn_status run(const struct verb_call *call)
 {
-    struct stn_settings settings;
-    struct command_line line;
     struct csd_client *client;
     struct nvme_health health;
     struct nvme_smart_log smart;
     const char *device = NULL;
-    bool done;
-    enum stn_status status = verb_parse(&command, argc, argv, &settings, &line, &done);
-    if (status != STN_OK || done) {
-        return status;
-    }
-    status = csd_operand(&command, &line, "device", "rack/csd.0", &device);
-    if (status == STN_OK) {
-        status = csd_client_connect(device, CLIENT_MEMORY, &client);
-    }
+    enum stn_status status = csd_connect_operand(&command, &call->line, &device, &client);
     if (status != STN_OK) {
         return status;
     }
@@ -173,7 +163,7 @@ static enum stn_status run(int argc, char **argv)
         status = csd_smart(client, &smart);
     }
     csd_client_close(client);
-    if (status == STN_OK && settings.values.json) {
+    if (status == STN_OK && call->settings.values.json) {
         return verb_print_json(describe(device, &health, &smart));
     }
     if (status == STN_OK) {

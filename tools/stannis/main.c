@@ -76,6 +76,12 @@ static enum stn_status fail_unknown(const char *name)
     return stn_fail(STN_ERR_INVALID, "unknown %s %s; see stannis --help", kind, name);
 }
 
+static enum stn_status start(const struct verb *verb, int argc, char **argv)
+{
+    return verb->dispatch ? verb->dispatch(argc, argv)
+                          : verb_start(verb->command, verb->run, argc, argv);
+}
+
 // stannis help [VERB [SUBCOMMAND] [all]]
 static enum stn_status help(int argc, char **argv)
 {
@@ -99,7 +105,7 @@ static enum stn_status help(int argc, char **argv)
                      : all      ? whole
                                 : usual,
                      all ? whole : usual, NULL};
-    return verb->run(subcommand ? 3 : 2, words);
+    return start(verb, subcommand ? 3 : 2, words);
 }
 
 // How long a thread spins at a barrier before it sleeps, in turns of libgomp's loop: some tens of
@@ -159,7 +165,7 @@ static enum stn_status dispatch(int argc, char **argv)
         start_with_short_spins(argv);
     }
     enum stn_status status = take_place();
-    return status == STN_OK ? verb->run(argc - 1, argv + 1) : status;
+    return status == STN_OK ? start(verb, argc - 1, argv + 1) : status;
 }
 
 int main(int argc, char **argv)

@@ -10,20 +10,8 @@
 
 enum { NETS_MAX = 32 };
 
-enum stn_status verb_parse(const struct command *command, int argc, char **argv,
-                           struct stn_settings *settings, struct command_line *line, bool *done)
-{
-    *settings =
-        (struct stn_settings){.verb = command->verb, .values = settings_defaults(command->verb)};
-    enum stn_status status = command_parse(command, argc, argv, &settings->values, line);
-    *done = status == STN_OK && line->help;
-    if (*done) {
-        command_print_help(command, line->help, stdout);
-    }
-    return status;
-}
-
-char **verb_copy_arguments(int argc, char **argv)
+// The program's name, then argv; to be freed. The texts are borrowed. NULL when memory is out.
+static char **copy_arguments(int argc, char **argv)
 {
     static char program[] = "stannis";
     char **copy = calloc((size_t)argc + 2, sizeof(*copy));
@@ -32,6 +20,25 @@ char **verb_copy_arguments(int argc, char **argv)
         memcpy(copy + 1, argv, (size_t)argc * sizeof(*copy));
     }
     return copy;
+}
+
+enum stn_status verb_start(const struct command *command, verb_run *run, int argc, char **argv)
+{
+    struct verb_call call = {
+        .settings = {.verb = command->verb, .values = settings_defaults(command->verb)},
+        .whole = copy_arguments(argc, argv), // parsing reorders them
+    };
+    if (!call.whole) {
+        return stn_fail(STN_ERR_NO_MEMORY, "no memory for %d arguments", argc);
+    }
+    enum stn_status status = command_parse(command, argc, argv, &call.settings.values, &call.line);
+    if (status == STN_OK && call.line.help) {
+        command_print_help(command, call.line.help, stdout);
+    } else if (status == STN_OK) {
+        status = run(&call);
+    }
+    free(call.whole);
+    return status;
 }
 
 enum stn_status verb_require(const struct command *command, const char *option, const char *value,

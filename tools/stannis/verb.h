@@ -12,26 +12,33 @@
 #include "stannis/session.h"
 #include "stannis/status.h"
 
+// What the command line asks of a verb or a subcommand.
+struct verb_call {
+    struct stn_settings settings; // from their defaults
+    struct command_line line;
+    char **whole; // the program's whole line as it was, for starting it again; NULL at the end
+};
+
+// A verb that fails has already said why.
+typedef enum stn_status verb_run(const struct verb_call *call);
+
 struct verb {
     const struct command *command;
-    // argv[0] is the verb. A verb that fails has already said why.
-    enum stn_status (*run)(int argc, char **argv);
+    verb_run *run;
     bool computes; // with a team of threads
     // Its subcommands by index, NULL after the last; NULL: it has none.
     const struct command *(*subcommand)(int index);
+    // Takes the line in place of `run` where there are subcommands; argv[0] is the verb.
+    enum stn_status (*dispatch)(int argc, char **argv);
 };
 
 extern const struct verb verb_train, verb_eval, verb_predict, verb_tune, verb_bench, verb_models,
     verb_emulate, verb_size, verb_sim, verb_csd, verb_power;
 
-// The settings of the command line, from their defaults; or, for --help, prints the help and sets
-// *done.
-STN_MUST_CHECK enum stn_status verb_parse(const struct command *command, int argc, char **argv,
-                                          struct stn_settings *settings, struct command_line *line,
-                                          bool *done);
-// A program's whole line (its name, then the verb's argv), NULL at the end, as it was before
-// parsing; to be freed. The texts are borrowed. NULL when memory is out.
-char **verb_copy_arguments(int argc, char **argv);
+// Parses the line, whose argv[0] is the verb or the subcommand, and runs what it asks for; for
+// --help, prints the help instead.
+STN_MUST_CHECK enum stn_status verb_start(const struct command *command, verb_run *run, int argc,
+                                          char **argv);
 // Fails with one line when a needed option is missing.
 STN_MUST_CHECK enum stn_status verb_require(const struct command *command, const char *option,
                                             const char *value, const char *example);
