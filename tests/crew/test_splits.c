@@ -70,13 +70,6 @@ static void policies_make_a_split(void **state)
     assert_int_equal(crew_splits_plan(&request, STN_POLICY_BALANCED, &splits), STN_ERR_INVALID);
 }
 
-static int catch (void **state)
-{
-    (void)state;
-    errors_catch();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -84,5 +77,5 @@ int main(void)
         cmocka_unit_test(bad_texts_are_refused),
         cmocka_unit_test(policies_make_a_split),
     };
-    return cmocka_run_group_tests(tests, catch, NULL);
+    return cmocka_run_group_tests(tests, errors_set_up, NULL);
 }

@@ -2,6 +2,7 @@
 // The NVM command set over shared memory: what it does to data, and what it refuses.
 #include <string.h>
 
+#include "fixture.h"
 #include "rig.h"
 
 static struct rig rig;
@@ -240,15 +241,16 @@ static void test_logs(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_reads_what_was_written, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_range_is_checked, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_trim_and_zeroes_read_as_zeros, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_flush_cache_and_unit_access, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_many_in_flight, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_wrong_commands, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_failures_of_the_back_end, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_logs, set_up, tear_down),
+    struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reads_what_was_written),
+        cmocka_unit_test(test_range_is_checked),
+        cmocka_unit_test(test_trim_and_zeroes_read_as_zeros),
+        cmocka_unit_test(test_flush_cache_and_unit_access),
+        cmocka_unit_test(test_many_in_flight),
+        cmocka_unit_test(test_wrong_commands),
+        cmocka_unit_test(test_failures_of_the_back_end),
+        cmocka_unit_test(test_logs),
     };
+    fixture_for_each(tests, sizeof(tests) / sizeof(*tests), set_up, tear_down);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

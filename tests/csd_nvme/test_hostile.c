@@ -13,6 +13,7 @@
 #include "capture.h"
 #include "csd/client/state.h"
 #include "csd/nvme/hello.h"
+#include "fixture.h"
 #include "rig.h"
 
 static struct rig rig;
@@ -375,19 +376,20 @@ static void test_full_completion_queue(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_tail_beyond_the_queue, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_tail_of_the_admin_queue, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_head_that_was_never_posted, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_prps, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_list_in_a_ring, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_queues_that_cannot_be, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_one_id_twice, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_sealed_memory, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_greetings, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_half_open_sockets, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_clients_that_leave, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_full_completion_queue, set_up, tear_down),
+    struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tail_beyond_the_queue),
+        cmocka_unit_test(test_tail_of_the_admin_queue),
+        cmocka_unit_test(test_head_that_was_never_posted),
+        cmocka_unit_test(test_prps),
+        cmocka_unit_test(test_list_in_a_ring),
+        cmocka_unit_test(test_queues_that_cannot_be),
+        cmocka_unit_test(test_one_id_twice),
+        cmocka_unit_test(test_sealed_memory),
+        cmocka_unit_test(test_greetings),
+        cmocka_unit_test(test_half_open_sockets),
+        cmocka_unit_test(test_clients_that_leave),
+        cmocka_unit_test(test_full_completion_queue),
     };
+    fixture_for_each(tests, sizeof(tests) / sizeof(*tests), set_up, tear_down);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

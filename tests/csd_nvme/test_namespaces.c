@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "capture.h"
+#include "fixture.h"
 #include "rig.h"
 
 static struct rig rig;
@@ -287,17 +288,17 @@ static void test_controllers(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_public_is_shared, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_private_is_not_there_for_the_host, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_private_cannot_be_attached_to_the_host, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(test_attachment_is_checked, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_creation_is_checked, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_failed_changes_change_nothing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_write_protection, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_deleted_is_gone_for_all, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_controllers, set_up, tear_down),
+    struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_public_is_shared),
+        cmocka_unit_test(test_private_is_not_there_for_the_host),
+        cmocka_unit_test(test_private_cannot_be_attached_to_the_host),
+        cmocka_unit_test(test_attachment_is_checked),
+        cmocka_unit_test(test_creation_is_checked),
+        cmocka_unit_test(test_failed_changes_change_nothing),
+        cmocka_unit_test(test_write_protection),
+        cmocka_unit_test(test_deleted_is_gone_for_all),
+        cmocka_unit_test(test_controllers),
     };
+    fixture_for_each(tests, sizeof(tests) / sizeof(*tests), set_up, tear_down);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

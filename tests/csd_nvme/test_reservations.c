@@ -2,6 +2,7 @@
 // Reservations: two hosts by their identifiers, over the two controllers, and one without.
 #include <string.h>
 
+#include "fixture.h"
 #include "rig.h"
 
 static struct rig rig;
@@ -161,11 +162,12 @@ static void test_report(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_types, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_keys, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_preempting, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_report, set_up, tear_down),
+    struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_preempting),
+        cmocka_unit_test(test_report),
     };
+    fixture_for_each(tests, sizeof(tests) / sizeof(*tests), set_up, tear_down);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 
 #include "data/spec.h"
 #include "data/store.h"
+#include "fixture.h"
 #include "support.h"
 
 static void test_accepts(void **state)
@@ -82,11 +83,12 @@ static void test_bad_options(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_accepts, support_setup, support_teardown),
-        cmocka_unit_test_setup_teardown(test_refuses_in_one_line, support_setup, support_teardown),
-        cmocka_unit_test_setup_teardown(test_long_text_is_cut, support_setup, support_teardown),
-        cmocka_unit_test_setup_teardown(test_bad_options, support_setup, support_teardown),
+    struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_accepts),
+        cmocka_unit_test(test_refuses_in_one_line),
+        cmocka_unit_test(test_long_text_is_cut),
+        cmocka_unit_test(test_bad_options),
     };
+    fixture_for_each(tests, sizeof(tests) / sizeof(*tests), support_setup, support_teardown);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

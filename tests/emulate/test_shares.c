@@ -16,6 +16,7 @@
 #include "capture.h"
 #include "cmocka_all.h"
 #include "emulate/emulate.h"
+#include "fixture.h"
 
 static struct cluster cluster;
 
@@ -264,21 +265,15 @@ static void a_paced_process_stays_within_its_share(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(shares_beyond_the_machine_are_refused, make_cluster,
-                                        drop_cluster),
-        cmocka_unit_test_setup_teardown(shares_that_cannot_be_made_are_refused, make_cluster,
-                                        drop_cluster),
-        cmocka_unit_test_setup_teardown(a_child_that_joins_has_its_share, make_cluster,
-                                        drop_cluster),
-        cmocka_unit_test_setup_teardown(without_a_launcher_nothing_happens, make_cluster,
-                                        drop_cluster),
-        cmocka_unit_test_setup_teardown(what_still_runs_ends_with_the_groups, make_cluster,
-                                        drop_cluster),
-        cmocka_unit_test_setup_teardown(groups_of_a_killed_launcher_are_swept, make_cluster,
-                                        drop_cluster),
-        cmocka_unit_test_setup_teardown(a_paced_process_stays_within_its_share, make_cluster,
-                                        drop_cluster),
+    struct CMUnitTest tests[] = {
+        cmocka_unit_test(shares_beyond_the_machine_are_refused),
+        cmocka_unit_test(shares_that_cannot_be_made_are_refused),
+        cmocka_unit_test(a_child_that_joins_has_its_share),
+        cmocka_unit_test(without_a_launcher_nothing_happens),
+        cmocka_unit_test(what_still_runs_ends_with_the_groups),
+        cmocka_unit_test(groups_of_a_killed_launcher_are_swept),
+        cmocka_unit_test(a_paced_process_stays_within_its_share),
     };
+    fixture_for_each(tests, sizeof(tests) / sizeof(*tests), make_cluster, drop_cluster);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,22 +10,10 @@
 #include "capture.h"
 #include "cmocka_all.h"
 #include "energy/meter.h"
+#include "fixture.h"
 #include "tree.h"
 
 #define RANGE 262143328850ull
-
-static int set_up(void **state)
-{
-    static struct tree tree;
-    *state = &tree;
-    return !tree_init(&tree);
-}
-
-static int tear_down(void **state)
-{
-    tree_fini(*state);
-    return 0;
-}
 
 static void assert_joules(double value, double expected)
 {
@@ -308,25 +296,24 @@ static void test_findings(void **state)
     energy_meter_close(findings[0].meter);
 }
 
-#define WITH_TREE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        WITH_TREE(test_client_is_psys_alone),
-        WITH_TREE(test_psys_that_stands_still_is_not_taken),
-        WITH_TREE(test_server_is_both_sockets_and_their_memory),
-        WITH_TREE(test_dies_add_up),
-        WITH_TREE(test_amd_is_the_package),
-        WITH_TREE(test_twins_alone_are_read),
-        WITH_TREE(test_what_root_alone_may_read_is_said),
-        WITH_TREE(test_powercap_that_is_not_there_or_garbage),
-        WITH_TREE(test_a_counter_that_goes_away_ends_the_meter),
-        WITH_TREE(test_sockets_without_their_cores),
-        WITH_TREE(test_a_sensor_of_the_board),
-        WITH_TREE(test_rails_that_may_hold_one_another_are_not_added_up),
-        WITH_TREE(test_specs),
-        WITH_TREE(test_findings),
+    struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_client_is_psys_alone),
+        cmocka_unit_test(test_psys_that_stands_still_is_not_taken),
+        cmocka_unit_test(test_server_is_both_sockets_and_their_memory),
+        cmocka_unit_test(test_dies_add_up),
+        cmocka_unit_test(test_amd_is_the_package),
+        cmocka_unit_test(test_twins_alone_are_read),
+        cmocka_unit_test(test_what_root_alone_may_read_is_said),
+        cmocka_unit_test(test_powercap_that_is_not_there_or_garbage),
+        cmocka_unit_test(test_a_counter_that_goes_away_ends_the_meter),
+        cmocka_unit_test(test_sockets_without_their_cores),
+        cmocka_unit_test(test_a_sensor_of_the_board),
+        cmocka_unit_test(test_rails_that_may_hold_one_another_are_not_added_up),
+        cmocka_unit_test(test_specs),
+        cmocka_unit_test(test_findings),
     };
+    fixture_for_each(tests, sizeof(tests) / sizeof(*tests), tree_set_up, tree_tear_down);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,20 +8,8 @@
 #include "cmocka_all.h"
 #include "energy/meter.h"
 #include "energy/power_text.h"
+#include "fixture.h"
 #include "tree.h"
-
-static int set_up(void **state)
-{
-    static struct tree tree;
-    *state = &tree;
-    return !tree_init(&tree);
-}
-
-static int tear_down(void **state)
-{
-    tree_fini(*state);
-    return 0;
-}
 
 static double watts_at(double seconds) // since the training began
 {
@@ -203,13 +191,14 @@ static void test_times_and_watts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_logs_in_many_styles, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_clock_that_is_ahead, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_gaps_are_told_and_not_filled, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_lines_that_are_still_written, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_nonsense_ends_the_meter, set_up, tear_down),
+    struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_logs_in_many_styles),
+        cmocka_unit_test(test_a_clock_that_is_ahead),
+        cmocka_unit_test(test_gaps_are_told_and_not_filled),
+        cmocka_unit_test(test_lines_that_are_still_written),
+        cmocka_unit_test(test_nonsense_ends_the_meter),
         cmocka_unit_test(test_times_and_watts),
     };
+    fixture_for_each(tests, sizeof(tests) / sizeof(*tests), tree_set_up, tree_tear_down);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,20 +8,8 @@
 #include "capture.h"
 #include "cmocka_all.h"
 #include "energy/meter.h"
+#include "fixture.h"
 #include "tree.h"
-
-static int set_up(void **state)
-{
-    static struct tree tree;
-    *state = &tree;
-    return !tree_init(&tree);
-}
-
-static int tear_down(void **state)
-{
-    tree_fini(*state);
-    return 0;
-}
 
 static struct energy_meter *open_script(struct tree *tree, const char *script)
 {
@@ -124,12 +112,12 @@ static void test_a_program_that_is_not_there(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_lines_as_they_come, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_program_that_ends_is_started_again, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(test_what_ends_the_meter, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_program_that_is_not_there, set_up, tear_down),
+    struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lines_as_they_come),
+        cmocka_unit_test(test_a_program_that_ends_is_started_again),
+        cmocka_unit_test(test_what_ends_the_meter),
+        cmocka_unit_test(test_a_program_that_is_not_there),
     };
+    fixture_for_each(tests, sizeof(tests) / sizeof(*tests), tree_set_up, tree_tear_down);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

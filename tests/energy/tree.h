@@ -53,6 +53,20 @@ static inline void tree_fini(struct tree *tree)
     nftw(tree->root, tree_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+// For a test whose state is such a machine.
+static inline int tree_set_up(void **state)
+{
+    static struct tree tree;
+    *state = &tree;
+    return !tree_init(&tree);
+}
+
+static inline int tree_tear_down(void **state)
+{
+    tree_fini(*state);
+    return 0;
+}
+
 // Writes the file and the folders before it, whole.
 static inline void tree_write(const struct tree *tree, const char *path, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -9,6 +9,7 @@
 #include "../train/support.h"
 #include "capture.h"
 #include "cmocka_all.h"
+#include "fixture.h"
 #include "stannis/stannis.h"
 
 static struct capture said;
@@ -254,15 +255,16 @@ static void test_status_and_log(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_settings, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_calls, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_predictions, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_datasets, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_models, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_plans_and_profiles, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_checkpoints_that_are_none, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_status_and_log, setup, teardown),
+    struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_predictions),
+        cmocka_unit_test(test_datasets),
+        cmocka_unit_test(test_models),
+        cmocka_unit_test(test_plans_and_profiles),
+        cmocka_unit_test(test_checkpoints_that_are_none),
+        cmocka_unit_test(test_status_and_log),
     };
+    fixture_for_each(tests, sizeof(tests) / sizeof(*tests), setup, teardown);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What happened, in words and as JSON.
+#include "fixture.h"
 #include "report/change.h"
 
 #include <stdlib.h>
@@ -147,11 +148,12 @@ static void an_epoch_that_ends_early_is_told(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_slow_node_is_told, begin, end),
-        cmocka_unit_test_setup_teardown(an_incident_says_what_it_was_and_cost, begin, end),
-        cmocka_unit_test_setup_teardown(the_order_of_news_does_not_matter, begin, end),
-        cmocka_unit_test_setup_teardown(an_epoch_that_ends_early_is_told, begin, end),
+    struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_slow_node_is_told),
+        cmocka_unit_test(an_incident_says_what_it_was_and_cost),
+        cmocka_unit_test(the_order_of_news_does_not_matter),
+        cmocka_unit_test(an_epoch_that_ends_early_is_told),
     };
+    fixture_for_each(tests, sizeof(tests) / sizeof(*tests), begin, end);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

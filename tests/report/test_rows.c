@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows of nodes, to the letter: as wide and as high as the window allows.
+#include "fixture.h"
 #include "report/rows.h"
 
 #include <stdio.h>
@@ -232,16 +233,17 @@ static void one_node_has_no_rows(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(before_the_first_step_there_are_shares, begin, end),
-        cmocka_unit_test_setup_teardown(a_wide_window_shows_all, begin, end),
-        cmocka_unit_test_setup_teardown(eighty_columns, begin, end),
-        cmocka_unit_test_setup_teardown(narrow_windows_lose_columns_from_the_right, begin, end),
-        cmocka_unit_test_setup_teardown(low_windows_keep_what_something_happened_to, begin, end),
-        cmocka_unit_test_setup_teardown(afterwards_it_is_as_fast_as_before, begin, end),
-        cmocka_unit_test_setup_teardown(news_say_why_only_where_it_is_why, begin, end),
-        cmocka_unit_test_setup_teardown(colours_take_no_columns, begin, end),
-        cmocka_unit_test_setup_teardown(one_node_has_no_rows, begin, end),
+    struct CMUnitTest tests[] = {
+        cmocka_unit_test(before_the_first_step_there_are_shares),
+        cmocka_unit_test(a_wide_window_shows_all),
+        cmocka_unit_test(eighty_columns),
+        cmocka_unit_test(narrow_windows_lose_columns_from_the_right),
+        cmocka_unit_test(low_windows_keep_what_something_happened_to),
+        cmocka_unit_test(afterwards_it_is_as_fast_as_before),
+        cmocka_unit_test(news_say_why_only_where_it_is_why),
+        cmocka_unit_test(colours_take_no_columns),
+        cmocka_unit_test(one_node_has_no_rows),
     };
+    fixture_for_each(tests, sizeof(tests) / sizeof(*tests), begin, end);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

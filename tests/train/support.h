@@ -30,6 +30,7 @@ int directory_entries(const char *path);
 
 // Catches error lines instead of printing them.
 void errors_catch(void);
+int errors_set_up(void **state); // the same, for a group of tests
 const char *errors_last(void);
 int errors_count(void);
 void errors_reset(void);

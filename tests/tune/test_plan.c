@@ -263,21 +263,6 @@ static void trials_are_short(void **state)
     crew_profile_fini(&profile);
 }
 
-static int make(void **state)
-{
-    (void)state;
-    scratch_create(scratch);
-    errors_catch();
-    return 0;
-}
-
-static int unmake(void **state)
-{
-    (void)state;
-    scratch_remove(scratch);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -290,5 +275,5 @@ int main(void)
         cmocka_unit_test(plans_for_something_else_are_refused),
         cmocka_unit_test(trials_are_short),
     };
-    return cmocka_run_group_tests(tests, make, unmake);
+    return cmocka_run_group_tests(tests, scratch_set_up, scratch_tear_down);
 }

@@ -314,13 +314,6 @@ static void crowded_nodes_take_turns(void **state)
     }
 }
 
-static int catch (void **state)
-{
-    (void)state;
-    errors_catch();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -334,5 +327,5 @@ int main(void)
         cmocka_unit_test(anybody_can_stop),
         cmocka_unit_test(crowded_nodes_take_turns),
     };
-    return cmocka_run_group_tests(tests, catch, NULL);
+    return cmocka_run_group_tests(tests, errors_set_up, NULL);
 }
