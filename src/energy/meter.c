@@ -155,7 +155,11 @@ enum stn_status energy_meter_open(const char *spec, const struct energy_world *w
 void energy_meter_close(struct energy_meter *meter)
 {
     if (meter) {
-        meter->kind->close(meter);
+        if (meter->kind->close) {
+            meter->kind->close(meter);
+        } else {
+            free(meter->state);
+        }
         free(meter);
     }
 }

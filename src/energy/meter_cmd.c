@@ -226,9 +226,9 @@ static void cmd_close(struct energy_meter *meter)
 const struct energy_meter_kind energy_meter_cmd = {
     .name = "cmd",
     .help = "a program that prints watts, a line each, as cmd:PROGRAM",
+    .needs_argument = true,
     .open = cmd_open,
     .read = cmd_read,
     .close = cmd_close,
     .period_s = 0.5,
-    .needs_argument = true,
 };

@@ -228,9 +228,9 @@ static void csv_close(struct energy_meter *meter)
 const struct energy_meter_kind energy_meter_csv = {
     .name = "csv",
     .help = "the log of a wall meter, as csv:FILE; csv:FILE@SECONDS: its clock is ahead by so much",
+    .needs_argument = true,
     .open = csv_open,
     .read = csv_read,
     .close = csv_close,
     .period_s = 1.0,
-    .needs_argument = true,
 };

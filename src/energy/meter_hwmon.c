@@ -216,16 +216,10 @@ static bool hwmon_read(struct energy_meter *meter, struct energy_account *accoun
     return true;
 }
 
-static void hwmon_close(struct energy_meter *meter)
-{
-    free(meter->state);
-}
-
 const struct energy_meter_kind energy_meter_hwmon = {
     .name = "hwmon",
     .help = "power sensors of the board; hwmon:CHIP where there are several",
     .open = hwmon_open,
     .read = hwmon_read,
-    .close = hwmon_close,
     .period_s = 0.1,
 };

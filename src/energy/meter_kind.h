@@ -25,7 +25,7 @@ struct energy_meter_kind {
     bool (*open)(struct energy_meter *meter, const char *argument);
     // Everything new. False: it is no more, and `why` says why.
     bool (*read)(struct energy_meter *meter, struct energy_account *account);
-    void (*close)(struct energy_meter *meter);
+    void (*close)(struct energy_meter *meter); // NULL: `state` is freed
     double period_s;
     bool needs_argument; // and so is not tried by `auto`
 };

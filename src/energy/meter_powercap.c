@@ -237,16 +237,10 @@ static bool powercap_read(struct energy_meter *meter, struct energy_account *acc
     return true;
 }
 
-static void powercap_close(struct energy_meter *meter)
-{
-    free(meter->state);
-}
-
 const struct energy_meter_kind energy_meter_powercap = {
     .name = "powercap",
     .help = "the energy counters of the processor, and of the memory where it has them",
     .open = powercap_open,
     .read = powercap_read,
-    .close = powercap_close,
     .period_s = 1.0,
 };
