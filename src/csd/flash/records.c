@@ -2,10 +2,10 @@
 // Small facts of the log, many to a unit: trims, burials, units found unreadable. A record is true
 // for ever; it lives as long as something older on the medium would be believed without it, and
 // moves when its unit's block is collected.
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/grow.h"
 #include "csd/flash/state.h"
 
 static bool grow(struct records *r)
@@ -13,13 +13,11 @@ static bool grow(struct records *r)
     if (r->count < r->room) {
         return true;
     }
-    uint32_t room = r->room ? 2 * r->room : 64;
-    struct record *more = realloc(r->at, room * sizeof(*more));
+    struct record *more = base_grow(r->at, &r->room, 64, sizeof(*more));
     if (!more) {
         return false;
     }
     r->at = more;
-    r->room = room;
     return true;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "csd/flash/recover.h"
 
 // ---- Records and table
@@ -13,13 +14,11 @@
 static bool keep_record(struct recovery *r, const struct record *record)
 {
     if (r->record_count == r->record_room) {
-        uint32_t room = r->record_room ? 2 * r->record_room : 256;
-        struct record *more = realloc(r->records, room * sizeof(*more));
+        struct record *more = base_grow(r->records, &r->record_room, 256, sizeof(*more));
         if (!more) {
             return false;
         }
         r->records = more;
-        r->record_room = room;
     }
     r->records[r->record_count++] = *record;
     return true;

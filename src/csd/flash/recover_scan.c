@@ -2,10 +2,10 @@
 // The first half of recovery: what the medium holds, block by block. A summary that agrees with its
 // CRC is believed, for it was programmed when all it lists was durable; without one, every page
 // speaks for itself.
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/grow.h"
 #include "csd/flash/recover.h"
 
 static enum stn_status fail_read(const struct flash *f)
@@ -101,13 +101,11 @@ static bool keep_weak(struct recovery *r, uint32_t place, const struct unit_meta
                       const uint8_t *raw)
 {
     if (r->weak_count == r->weak_room) {
-        uint32_t room = r->weak_room ? 2 * r->weak_room : 8;
-        struct weak *more = realloc(r->weak, room * sizeof(*more));
+        struct weak *more = base_grow(r->weak, &r->weak_room, 8, sizeof(*more));
         if (!more) {
             return false;
         }
         r->weak = more;
-        r->weak_room = room;
     }
     struct weak *w = &r->weak[r->weak_count++];
     w->place = place;

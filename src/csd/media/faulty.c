@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/random.h"
 #include "csd/media/faulty_state.h"
 
@@ -18,13 +19,11 @@ static bool add_pending(struct faulty *f, enum media_change change, uint32_t whe
                         struct sheet_page *page)
 {
     if (f->pending_count == f->pending_room) {
-        size_t room = f->pending_room ? 2 * f->pending_room : 64;
-        struct faulty_pending *more = realloc(f->pending, room * sizeof(*more));
+        struct faulty_pending *more = base_grow(f->pending, &f->pending_room, 64, sizeof(*more));
         if (!more) {
             return false;
         }
         f->pending = more;
-        f->pending_room = room;
     }
     f->pending[f->pending_count++] = (struct faulty_pending){change, where, page};
     return true;

@@ -19,7 +19,7 @@ struct faulty {
     struct media base;
     struct sheet durable, now;
     struct faulty_pending *pending; // in the order of the changes
-    size_t pending_count, pending_room;
+    uint32_t pending_count, pending_room;
     uint8_t *blocks; // FAULTY_FAILS, FAULTY_BAD
     bool full, lost;
     uint8_t label[MEDIA_LABEL_BYTES];
