@@ -134,7 +134,8 @@ static void test_word_is_zero_at_the_roots(void **state)
     for (unsigned root = 1; root <= 2 * BCH_BITS; root++) {
         unsigned x = power_of_alpha(root), sum = 0;
         for (int bit = 0; bit < 8 * WORD_BYTES; bit++) {
-            sum = product(sum, x) ^ ((((uint8_t *)&word)[bit / 8] >> (7 - bit % 8)) & 1u);
+            unsigned byte = ((const uint8_t *)&word)[bit / 8];
+            sum = product(sum, x) ^ ((byte >> (7 - bit % 8)) & 1u);
         }
         assert_int_equal(sum, 0);
     }

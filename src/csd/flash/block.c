@@ -107,16 +107,18 @@ static uint32_t find_state(const struct flash *f, enum block_state state)
     return PLACE_NONE;
 }
 
-// The caller's units go where little was erased; what moves seems to stay, and rests the worn ones.
+// The one that was erased least, or most for data that levelling moves off a block that was erased
+// rarely. (To put all moved data on worn blocks would wear them on and on: much of it rests only
+// seemingly.)
 static uint32_t find_free(const struct flash *f, enum stream_name stream)
 {
+    bool worn = f->levelling && stream >= STREAM_MOVE;
     uint32_t best = PLACE_NONE;
     for (uint32_t i = 0; i < f->block_count; i++) {
         const struct block *b = &f->blocks[i];
         if (b->state == BLOCK_FREE &&
-            (best == PLACE_NONE ||
-             (stream == STREAM_REST ? b->generation > f->blocks[best].generation
-                                    : b->generation < f->blocks[best].generation))) {
+            (best == PLACE_NONE || (worn ? b->generation > f->blocks[best].generation
+                                         : b->generation < f->blocks[best].generation))) {
             best = i;
         }
     }

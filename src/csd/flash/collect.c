@@ -3,8 +3,6 @@
 // makes emptied blocks free: burials programmed, everything synced, only then erased.
 #include "csd/flash/state.h"
 
-enum { LEVEL_EVERY = 2 }; // reclaims between two looks at wear
-
 static double worth(const struct flash *f, const struct block *b, enum flash_policy policy)
 {
     double valid = (double)b->valid / (double)f->data_units;
@@ -169,11 +167,7 @@ enum flash_result collect_urgent(struct flash *f, bool *any)
 
 static enum flash_result level_wear(struct flash *f)
 {
-    if (++f->level_wait < LEVEL_EVERY || f->free_count < f->least) {
-        return FLASH_OK;
-    }
-    f->level_wait = 0;
-    uint32_t victim = wear_victim(f);
+    uint32_t victim = f->free_count < f->least ? PLACE_NONE : wear_victim(f);
     if (victim == PLACE_NONE) {
         return FLASH_OK;
     }
@@ -181,7 +175,10 @@ static enum flash_result level_wear(struct flash *f)
         stream_leave(f, victim);
         return FLASH_OK;
     }
-    return collect_block(f, victim, &f->stats.level_units);
+    f->levelling = true;
+    enum flash_result result = collect_block(f, victim, &f->stats.level_units);
+    f->levelling = false;
+    return result;
 }
 
 // One step towards more free blocks: moves one block's units, or reclaims what was emptied.

@@ -19,8 +19,9 @@ enum stream_name {
 };
 
 enum {
-    UNITS_MAX = 16,  // per page
-    STRIPE_MAX = 64, // blocks of a stream
+    UNITS_MAX = 16,       // per page
+    STRIPE_MAX = 64,      // blocks of a stream
+    WEAR_SPREAD_MAX = 12, // erases between the least and the most erased block, before levelling
     NOWHERE = -1,
 };
 
@@ -147,7 +148,6 @@ struct flash {
     uint32_t low, least; // free blocks to collect at, and that must be there before a unit is moved
     uint32_t batch;      // emptied blocks that are reclaimed together
     uint32_t collected;  // since the last reclaim
-    uint32_t level_wait; // reclaims until wear is looked at again
     double heat;         // mean distance, in stamps, between two writes of a unit
     uint64_t scrub_at;
     uint64_t noise;  // reads that drew bit errors
@@ -155,6 +155,7 @@ struct flash {
                      // promise it
     bool clean_mark; // the medium says that power went off cleanly
     bool table_due;  // counters changed that the next flush should keep
+    bool levelling;  // what is moved now comes from a block that was erased rarely
     bool lost, read_only;
     struct flash_stats stats; // the first part; the rest is made by flash_stats
 };

@@ -7,7 +7,6 @@
 #include "csd/flash/state.h"
 
 enum {
-    SPREAD_MAX = 12, // erases between the least and the most erased block
     WORD_KEY = 0x5ea1,
 };
 
@@ -57,6 +56,6 @@ uint32_t wear_victim(const struct flash *f)
             least = i;
         }
     }
-    bool wide = least != PLACE_NONE && most - f->blocks[least].generation > SPREAD_MAX;
+    bool wide = least != PLACE_NONE && most - f->blocks[least].generation > WEAR_SPREAD_MAX;
     return wide ? least : PLACE_NONE;
 }
