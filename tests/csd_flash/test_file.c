@@ -2,7 +2,10 @@
 // A device in a file: it comes back, one process has it at a time, and what is no medium is refused
 // with one line.
 #include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -108,10 +111,55 @@ static void test_foreign_and_damaged_files(void **state)
     expect_refused(path, STN_ERR_NOT_FOUND, "No such file");
 }
 
+// A real disk that is full: a tmpfs of 512 KiB under a device that wants more, enlarged after a
+// while.
+static void test_full_disk(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/stannis-disk-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+        mount("tmpfs", folder, "tmpfs", 0, "size=512k")) {
+        rmdir(folder);
+        skip(); // only root may mount
+    }
+    snprintf(path, sizeof(path), "%s/medium", folder);
+    struct rig r = {.profile = tiny(FLASH_ECC_CRC)};
+    assert_int_equal(media_file_create(path, &r.profile.geometry, &r.medium), STN_OK);
+    assert_int_equal(flash_keys_open(NULL, true, &r.keys), STN_OK);
+    assert_int_equal(flash_format(r.medium, &r.profile), STN_OK);
+    rig_on(&r);
+    struct flash_namespace ns = {.units = flash_units_total(r.flash)};
+    assert_int_equal(flash_namespace_create(r.flash, &ns), STN_OK);
+    r.id = ns.id;
+    uint32_t done = 0, got;
+    enum flash_result result = FLASH_OK;
+    while (!result) {
+        assert_true(done < ns.units);
+        result = put(&r, done, 1);
+        done += !result;
+    }
+    assert_int_equal(result, FLASH_NO_SPACE);
+    assert_true(done > 10);
+    assert_int_equal(flash_flush(r.flash), FLASH_NO_SPACE);
+    assert_int_equal(mount("tmpfs", folder, "tmpfs", MS_REMOUNT, "size=16m"), 0);
+    assert_int_equal(flash_flush(r.flash), FLASH_OK);
+    flash_drop(r.flash);
+    rig_on(&r);
+    for (uint32_t lpn = 0; lpn < done; lpn++) {
+        assert_int_equal(get(&r, lpn, &got), FLASH_OK);
+        assert_int_equal(got, 1);
+    }
+    rig_end(&r);
+    assert_int_equal(umount(folder), 0);
+    rmdir(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_file_medium),
+        cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_file_is_used_once),
         cmocka_unit_test(test_foreign_and_damaged_files),
     };
