@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Mistakes that must be caught. csd_mutant(NAME FILE FROM TO [SEED]) makes one by replacing a text of src/csd/flash/FILE that
-# is there once, and adds a test that the histories fail with it. The product's sources know nothing of this; a mistake
+# is there once, and adds a test that the histories (with CASES: the cases of test_flash.c) fail with it. The product's sources know nothing of this; a mistake
 # that no longer applies stops the configuration.
 function(csd_mutant name file from to)
     set(source ${CMAKE_SOURCE_DIR}/src/csd/flash/${file})
@@ -83,7 +83,7 @@ csd_mutant(erase_not_synced block.c
 
 csd_mutant(buried_before_copies_are_durable collect.c
 "b->state != BLOCK_FULL) || !b->empty)"
-"b->state != BLOCK_FULL) || b->valid)")
+"b->state != BLOCK_FULL) || b->valid)" 8)
 
 csd_mutant(erased_before_buried collect.c
 "            block_set_state(f, i, BLOCK_DYING);
@@ -119,9 +119,9 @@ csd_mutant(unreadable_not_written_down recover_unread.c
     f->recovering = false;")
 
 csd_mutant(key_destroyed_before_the_table_says_so namespace.c
-"    f->spaces[slot].about.id = 0; // for the table"
+"    f->leaving = id;"
 "    (void)!keys_destroy(f->keys, id);
-    f->spaces[slot].about.id = 0;")
+    f->leaving = id;")
 
 csd_mutant(moved_unit_hides_a_newer_one map.c
 "waiting->from == PLACE_NONE || waiting->from == now"

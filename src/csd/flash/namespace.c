@@ -134,10 +134,10 @@ enum stn_status flash_namespace_delete(struct flash *f, uint32_t id)
     if (slot == NOWHERE) {
         return stn_fail(STN_ERR_NOT_FOUND, "%s: has no namespace %u", f->medium->name, id);
     }
-    struct flash_namespace kept = f->spaces[slot].about;
-    f->spaces[slot].about.id = 0; // for the table
+    // Tables do not name it any more; its units move like others until such a table is durable.
+    f->leaving = id;
     enum stn_status status = commit(f);
-    f->spaces[slot].about.id = kept.id;
+    f->leaving = 0;
     if (status) {
         return status;
     }

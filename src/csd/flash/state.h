@@ -141,6 +141,7 @@ struct flash {
     uint32_t table_place[2];
     uint64_t table_seq;
     uint32_t next_id;
+    uint32_t leaving; // namespace that is being deleted; 0: none
     uint8_t device_tag[FLASH_DEVICE_TAG_BYTES];
     uint64_t total_units;
 

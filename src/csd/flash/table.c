@@ -58,7 +58,7 @@ static void make_table(const struct flash *f, bool clean, uint8_t *data)
     for (int i = 0; i < FLASH_NAMESPACES_MAX; i++) {
         const struct flash_namespace *ns = &f->spaces[i].about;
         uint8_t *at = data + AT_SPACES + (size_t)i * SPACE_BYTES;
-        if (ns->id) { // one that is being deleted has lost its id already
+        if (ns->id && ns->id != f->leaving) {
             base_put_le(at, ns->id, 4);
             base_put_le(at + 8, ns->units, 8);
             memcpy(at + 16, ns->tag, FLASH_TAG_BYTES);
