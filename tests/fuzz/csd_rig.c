@@ -89,6 +89,18 @@ struct csd_rig *csd_rig_begin(void)
     return &rig;
 }
 
+bool csd_rig_next(const uint8_t **data, size_t *size, int *queue, struct nvme_sqe *sqe)
+{
+    if (*size <= sizeof(*sqe)) {
+        return false;
+    }
+    *queue = **data & 1;
+    memcpy(sqe, *data + 1, sizeof(*sqe));
+    *data += 1 + sizeof(*sqe);
+    *size -= 1 + sizeof(*sqe);
+    return true;
+}
+
 void csd_rig_submit(struct csd_rig *rig, int queue, const struct nvme_sqe *sqe)
 {
     struct ring_doorbells *bell = ring_doorbells(rig->memory, queue);

@@ -21,6 +21,8 @@ struct csd_rig {
 struct csd_rig *csd_rig_begin(void);
 // Checks that what is not the client's was not touched nor seen, and ends the session.
 void csd_rig_end(struct csd_rig *rig);
+// The next command of an input and the queue it is for. False: nothing more is there.
+bool csd_rig_next(const uint8_t **data, size_t *size, int *queue, struct nvme_sqe *sqe);
 // Puts a command at the tail of a queue and rings.
 void csd_rig_submit(struct csd_rig *rig, int queue, const struct nvme_sqe *sqe);
 // Lets the device work until it has nothing to do.

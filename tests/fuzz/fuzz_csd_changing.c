@@ -27,12 +27,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     change_count = size;
     change_at = 0;
     struct csd_rig *rig = csd_rig_begin();
-    for (int i = 0; i < COMMANDS_MAX && size > sizeof(struct nvme_sqe); i++) {
-        struct nvme_sqe sqe;
-        int queue = data[0] & 1;
-        memcpy(&sqe, data + 1, sizeof(sqe));
-        data += 1 + sizeof(sqe);
-        size -= 1 + sizeof(sqe);
+    struct nvme_sqe sqe;
+    int queue;
+    for (int i = 0; i < COMMANDS_MAX && csd_rig_next(&data, &size, &queue, &sqe); i++) {
         sqe.prp1 = RING_FREE_AT + sqe.prp1 % (CSD_RIG_BYTES - RING_FREE_AT) / 4 * 4;
         sqe.prp2 = RING_FREE_AT + sqe.prp2 % (CSD_RIG_BYTES - RING_FREE_AT) / 8 * 8;
         if (queue == 1 || sqe.opcode != NVME_ADMIN_NAMESPACE_ATTACHMENT) {

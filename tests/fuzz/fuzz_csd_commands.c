@@ -23,12 +23,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     fuzz_quiet();
     struct csd_rig *rig = csd_rig_begin();
-    for (int i = 0; i < COMMANDS_MAX && size > sizeof(struct nvme_sqe); i++) {
-        struct nvme_sqe sqe;
-        int queue = data[0] & 1;
-        memcpy(&sqe, data + 1, sizeof(sqe));
-        data += 1 + sizeof(sqe);
-        size -= 1 + sizeof(sqe);
+    struct nvme_sqe sqe;
+    int queue;
+    for (int i = 0; i < COMMANDS_MAX && csd_rig_next(&data, &size, &queue, &sqe); i++) {
         aim(&sqe);
         if (queue == 1 || sqe.opcode != NVME_ADMIN_NAMESPACE_ATTACHMENT || sqe.nsid != 4) {
             csd_rig_submit(rig, queue, &sqe);

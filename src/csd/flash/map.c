@@ -12,6 +12,18 @@ int space_slot(const struct flash *f, uint32_t id)
     return NOWHERE;
 }
 
+enum flash_result space_range(const struct flash *f, uint32_t id, uint64_t first, uint64_t count,
+                              uint8_t *slot)
+{
+    int found = space_slot(f, id);
+    if (found == NOWHERE) {
+        return FLASH_NO_NAMESPACE;
+    }
+    uint64_t units = f->spaces[found].about.units;
+    *slot = (uint8_t)found;
+    return first > units || count > units - first ? FLASH_OUT_OF_RANGE : FLASH_OK;
+}
+
 double space_age(const struct flash *f, const struct space *space, uint64_t lpn)
 {
     return (double)((uint32_t)f->stamp - space->written[lpn]);

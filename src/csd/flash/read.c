@@ -93,18 +93,13 @@ static uint32_t read_run(struct flash *f, uint8_t slot, uint64_t lpn, uint32_t m
 enum flash_result flash_read(struct flash *f, uint32_t id, uint64_t first, uint32_t count,
                              void *out, uint32_t *done)
 {
-    int slot = space_slot(f, id);
+    uint8_t slot = 0;
     uint32_t n = 0;
-    enum flash_result result = FLASH_OK;
     timing_begin(f);
-    if (slot == NOWHERE) {
-        result = FLASH_NO_NAMESPACE;
-    } else if (first > f->spaces[slot].about.units || count > f->spaces[slot].about.units - first) {
-        result = FLASH_OUT_OF_RANGE;
-    }
+    enum flash_result result = space_range(f, id, first, count, &slot);
     while (n < count && !result) {
-        n += read_run(f, (uint8_t)slot, first + n, count - n,
-                      (uint8_t *)out + (size_t)n * FLASH_UNIT_BYTES, &result);
+        n += read_run(f, slot, first + n, count - n, (uint8_t *)out + (size_t)n * FLASH_UNIT_BYTES,
+                      &result);
     }
     f->stats.host_units_read += n;
     if (done) {

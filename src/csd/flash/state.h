@@ -222,6 +222,9 @@ void map_forget_block(struct flash *f, uint32_t block);
 // Pages programmed since the caller wrote the unit.
 double space_age(const struct flash *f, const struct space *space, uint64_t lpn);
 int space_slot(const struct flash *f, uint32_t id); // NOWHERE
+// Where the namespace is, if it is there and has these units.
+enum flash_result space_range(const struct flash *f, uint32_t id, uint64_t first, uint64_t count,
+                              uint8_t *slot);
 
 // ---- records.c
 // -----------------------------------------------------------------------------------

@@ -53,20 +53,16 @@ static enum flash_result write_unit(struct flash *f, uint8_t slot, uint64_t lpn,
 enum flash_result flash_write(struct flash *f, uint32_t id, uint64_t first, uint32_t count,
                               const void *data, uint32_t *done)
 {
-    int slot = space_slot(f, id);
+    uint8_t slot = 0;
     uint32_t n = 0;
-    enum flash_result result = FLASH_OK;
     timing_begin(f);
-    if (slot == NOWHERE) {
-        result = FLASH_NO_NAMESPACE;
-    } else if (first > f->spaces[slot].about.units || count > f->spaces[slot].about.units - first) {
-        result = FLASH_OUT_OF_RANGE;
-    } else if (count > 0) {
+    enum flash_result result = space_range(f, id, first, count, &slot);
+    if (!result && count > 0) {
         result = check_writable(f);
     }
     while (n < count && !result) {
-        result = write_unit(f, (uint8_t)slot, first + n,
-                            (const uint8_t *)data + (size_t)n * FLASH_UNIT_BYTES);
+        result =
+            write_unit(f, slot, first + n, (const uint8_t *)data + (size_t)n * FLASH_UNIT_BYTES);
         n += !result;
     }
     f->stats.host_units_written += n;
@@ -117,15 +113,12 @@ static enum flash_result trim_range(struct flash *f, uint8_t slot, uint64_t firs
 
 enum flash_result flash_trim(struct flash *f, uint32_t id, uint64_t first, uint64_t count)
 {
-    int slot = space_slot(f, id);
+    uint8_t slot = 0;
     timing_begin(f);
-    if (slot == NOWHERE) {
-        return FLASH_NO_NAMESPACE;
+    enum flash_result result = space_range(f, id, first, count, &slot);
+    if (!result && count > 0) {
+        result = check_writable(f);
     }
-    if (first > f->spaces[slot].about.units || count > f->spaces[slot].about.units - first) {
-        return FLASH_OUT_OF_RANGE;
-    }
-    enum flash_result result = count ? check_writable(f) : FLASH_OK;
     if (result || count == 0) {
         return result;
     }
@@ -133,7 +126,7 @@ enum flash_result flash_trim(struct flash *f, uint32_t id, uint64_t first, uint6
         result = collect_for_room(f);
         result = result ? result : records_put(f, STREAM_MOVE);
     }
-    result = result ? result : trim_range(f, (uint8_t)slot, first, count);
+    result = result ? result : trim_range(f, slot, first, count);
     f->stats.host_units_trimmed += result ? 0 : count;
     return result;
 }

@@ -114,11 +114,7 @@ static enum nvme_status set_protection(struct nvme_session *s, const struct nvme
     }
     r->argument = ns->tag.write_protect;
     ns->tag.write_protect = (uint8_t)state;
-    r->op = NVME_OP_TAG;
-    r->store_id = ns->store_id;
-    r->tag = ns->tag;
-    r->done = keep_protection;
-    r->submit = true;
+    session_keep_tag(r, ns, keep_protection);
     return NVME_SUCCESS;
 }
 

@@ -208,10 +208,6 @@ enum nvme_status nvme_namespace_attachment(struct nvme_session *session, const s
     request->argument = (sqe->nsid - 1) | (uint64_t)ns->tag.attached << 8;
     ns->tag.attached =
         (uint8_t)(select == SELECT_ATTACH ? ns->tag.attached | bits : ns->tag.attached & ~bits);
-    request->op = NVME_OP_TAG;
-    request->store_id = ns->store_id;
-    request->tag = ns->tag;
-    request->done = attached;
-    request->submit = true;
+    session_keep_tag(request, ns, attached);
     return NVME_SUCCESS;
 }

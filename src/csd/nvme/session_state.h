@@ -75,6 +75,18 @@ enum nvme_status session_give(const struct nvme_session *session, const struct n
 enum nvme_status session_take(const struct nvme_session *session, const struct nvme_sqe *sqe,
                               uint32_t count, void *out);
 
+// Has the back end keep a namespace's tag as it is now.
+static inline void session_keep_tag(struct nvme_request *request, const struct nvme_namespace *ns,
+                                    enum nvme_status (*done)(struct nvme_request *request,
+                                                             enum nvme_status status))
+{
+    request->op = NVME_OP_TAG;
+    request->store_id = ns->store_id;
+    request->tag = ns->tag;
+    request->done = done;
+    request->submit = true;
+}
+
 static inline const uint8_t *session_host(const struct nvme_session *session)
 {
     return session->has_host_id ? session->host_id : NULL;
