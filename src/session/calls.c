@@ -11,6 +11,22 @@
 #include "stannis/train.h"
 #include "train/run.h"
 
+// A call that takes settings and fills `out`: begun, or ended with what is wrong with it.
+static enum stn_status begin(struct stn_session *session, const struct stn_settings *settings,
+                             enum stn_verb verb, const char *call, const void *out,
+                             const char *place)
+{
+    enum stn_status status = session_begin(session, call);
+    if (status) {
+        return status;
+    }
+    status = settings_expect(settings, verb, call);
+    if (!status) {
+        status = base_need(out, call, place);
+    }
+    return status ? session_end(session, status) : STN_OK;
+}
+
 static enum stn_status train(struct stn_session *session, const struct stn_settings *settings,
                              const struct stn_train_observer *observer,
                              struct stn_train_result *out)
@@ -28,19 +44,13 @@ enum stn_status stn_train_run(struct stn_session *session, const struct stn_sett
                               const struct stn_train_observer *observer,
                               struct stn_train_result *out)
 {
-    enum stn_status status = session_begin(session, "stn_train_run");
+    enum stn_status status =
+        begin(session, settings, STN_VERB_TRAIN, "stn_train_run", out, "place for the result");
     if (status) {
         return status;
     }
-    status = settings_expect(settings, STN_VERB_TRAIN, "stn_train_run");
-    if (!status) {
-        status = base_need(out, "stn_train_run", "place for the result");
-    }
-    if (!status) {
-        *out = (struct stn_train_result){0};
-        status = train(session, settings, observer, out);
-    }
-    return session_end(session, status);
+    *out = (struct stn_train_result){0};
+    return session_end(session, train(session, settings, observer, out));
 }
 
 static enum stn_status tune(struct stn_session *session, const struct stn_settings *settings,
@@ -58,72 +68,48 @@ static enum stn_status tune(struct stn_session *session, const struct stn_settin
 enum stn_status stn_tune_run(struct stn_session *session, const struct stn_settings *settings,
                              const struct stn_train_observer *observer, struct stn_plan **out)
 {
-    enum stn_status status = session_begin(session, "stn_tune_run");
+    enum stn_status status =
+        begin(session, settings, STN_VERB_TUNE, "stn_tune_run", out, "place for the plan");
     if (status) {
         return status;
     }
-    status = settings_expect(settings, STN_VERB_TUNE, "stn_tune_run");
-    if (!status) {
-        status = base_need(out, "stn_tune_run", "place for the plan");
-    }
-    if (!status) {
-        *out = NULL;
-        status = tune(session, settings, observer, out);
-    }
-    return session_end(session, status);
+    *out = NULL;
+    return session_end(session, tune(session, settings, observer, out));
 }
 
 enum stn_status stn_eval_run(struct stn_session *session, const struct stn_settings *settings,
                              const struct stn_train_observer *observer, struct stn_eval_result *out)
 {
-    enum stn_status status = session_begin(session, "stn_eval_run");
+    enum stn_status status =
+        begin(session, settings, STN_VERB_EVAL, "stn_eval_run", out, "place for the result");
     if (status) {
         return status;
     }
-    status = settings_expect(settings, STN_VERB_EVAL, "stn_eval_run");
-    if (!status) {
-        status = base_need(out, "stn_eval_run", "place for the result");
-    }
-    if (!status) {
-        *out = (struct stn_eval_result){0};
-        status = infer_eval(&settings->values, observer, out);
-    }
-    return session_end(session, status);
+    *out = (struct stn_eval_result){0};
+    return session_end(session, infer_eval(&settings->values, observer, out));
 }
 
 enum stn_status stn_bench_run(struct stn_session *session, const struct stn_settings *settings,
                               struct stn_profile *profile, struct stn_bench_result *out)
 {
-    enum stn_status status = session_begin(session, "stn_bench_run");
+    enum stn_status status =
+        begin(session, settings, STN_VERB_BENCH, "stn_bench_run", out, "place for the result");
     if (status) {
         return status;
     }
-    status = settings_expect(settings, STN_VERB_BENCH, "stn_bench_run");
-    if (!status) {
-        status = base_need(out, "stn_bench_run", "place for the result");
-    }
-    if (!status) {
-        *out = (struct stn_bench_result){0};
-        status = bench_run(&settings->values, profile, out);
-    }
-    return session_end(session, status);
+    *out = (struct stn_bench_result){0};
+    return session_end(session, bench_run(&settings->values, profile, out));
 }
 
 enum stn_status stn_predictor_open(struct stn_session *session, const struct stn_settings *settings,
                                    struct stn_predictor **out)
 {
-    enum stn_status status = session_begin(session, "stn_predictor_open");
+    enum stn_status status = begin(session, settings, STN_VERB_PREDICT, "stn_predictor_open", out,
+                                   "place for the predictor");
     if (status) {
         return status;
     }
-    status = settings_expect(settings, STN_VERB_PREDICT, "stn_predictor_open");
-    if (!status) {
-        status = base_need(out, "stn_predictor_open", "place for the predictor");
-    }
-    if (!status) {
-        status = infer_predictor_open(&settings->values, out);
-    }
-    return session_end(session, status);
+    return session_end(session, infer_predictor_open(&settings->values, out));
 }
 
 enum stn_status stn_predictor_classify(struct stn_predictor *predictor, const char *image_path,
