@@ -2,11 +2,7 @@
 // --emulate, --hosts and --private: what they mean, and what is said to those who mistype.
 #include <string.h>
 
-#include "capture.h"
-#include "cluster/cluster.h"
-#include "cmocka_all.h"
-
-typedef enum stn_status parser(const char *text, struct cluster *out);
+#include "refused.h"
 
 static void assert_node(const struct cluster *cluster, int index, const char *name,
                         const char *host, double cpus)
@@ -20,19 +16,6 @@ static void assert_node(const struct cluster *cluster, int index, const char *na
     }
     assert_true(node->cpus == cpus);
     assert_int_equal(cluster_find(cluster, name), index);
-}
-
-static void assert_refused(parser *parse, const char *text, const char *line)
-{
-    struct capture capture;
-    struct cluster cluster;
-    capture_start(&capture);
-    enum stn_status status = parse(text, &cluster);
-    capture_stop();
-    assert_int_equal(status, STN_ERR_INVALID);
-    assert_int_equal(capture.lines, 1);
-    assert_string_equal(capture.last, line);
-    assert_null(cluster.nodes);
 }
 
 static void shares_make_nodes(void **state)

@@ -6,26 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture.h"
-#include "cluster/cluster.h"
-#include "cmocka_all.h"
+#include "refused.h"
 
 static enum stn_status parse(const char *text, struct cluster *out)
 {
     return cluster_parse_yaml(text, strlen(text), "rack.yaml", out);
-}
-
-static void assert_refused(const char *text, const char *line)
-{
-    struct capture capture;
-    struct cluster cluster;
-    capture_start(&capture);
-    enum stn_status status = parse(text, &cluster);
-    capture_stop();
-    assert_int_equal(status, STN_ERR_INVALID);
-    assert_int_equal(capture.lines, 1);
-    assert_string_equal(capture.last, line);
-    assert_null(cluster.nodes);
 }
 
 static const char full[] = "# our rack\n"
@@ -98,41 +83,44 @@ static void a_node_without_name_is_called_as_this_machine(void **state)
 static void keys_that_are_wrong(void **state)
 {
     (void)state;
-    assert_refused("nodes:\n  - name: a\n    thraeds: 2\n",
+    assert_refused(parse, "nodes:\n  - name: a\n    thraeds: 2\n",
                    "rack.yaml:3: 'thraeds': unknown key; did you mean threads?");
     assert_refused(
-        "nodes:\n  - name: a\n    colour: red\n",
+        parse, "nodes:\n  - name: a\n    colour: red\n",
         "rack.yaml:3: 'colour': unknown key; there is name, host, threads, cpus, memory, "
         "max_batch, private, power, count, device, speed, share, private_samples, noise, "
         "noise_memory, "
         "spikes, spike_factor, link, per_host, fails_at, loads");
-    assert_refused("node:\n  - name: a\n", "rack.yaml:1: 'node': unknown key; did you mean nodes?");
-    assert_refused("nodes:\n  - name: a\n    host: b\n    name: c\n",
+    assert_refused(parse, "node:\n  - name: a\n",
+                   "rack.yaml:1: 'node': unknown key; did you mean nodes?");
+    assert_refused(parse, "nodes:\n  - name: a\n    host: b\n    name: c\n",
                    "rack.yaml:4: name: given twice for one node");
-    assert_refused("nodes:\n- {name: a}\nnodes:\n- {name: b}\n", "rack.yaml:3: nodes: given twice");
+    assert_refused(parse, "nodes:\n- {name: a}\nnodes:\n- {name: b}\n",
+                   "rack.yaml:3: nodes: given twice");
 }
 
 static void values_that_are_wrong(void **state)
 {
     (void)state;
-    assert_refused("nodes:\n  - name: a\n    memory: lots\n",
+    assert_refused(parse, "nodes:\n  - name: a\n    memory: lots\n",
                    "rack.yaml:3: memory: 'lots': expected a size as 512M or 4G");
-    assert_refused("nodes:\n  - name: a\n    memory: 99999999999T\n",
+    assert_refused(parse, "nodes:\n  - name: a\n    memory: 99999999999T\n",
                    "rack.yaml:3: memory: '99999999999T': expected a size as 512M or 4G");
-    assert_refused("nodes:\n  - threads: 0\n",
+    assert_refused(parse, "nodes:\n  - threads: 0\n",
                    "rack.yaml:2: threads: '0': expected a whole number from 1 to 1024");
-    assert_refused("nodes:\n  - cpus: -1\n",
+    assert_refused(parse, "nodes:\n  - cpus: -1\n",
                    "rack.yaml:2: cpus: '-1': expected a number of CPUs as 0.25 or 2");
-    assert_refused("nodes:\n  - count: 100001\n",
+    assert_refused(parse, "nodes:\n  - count: 100001\n",
                    "rack.yaml:2: count: '100001': expected a whole number from 1 to 100000");
-    assert_refused("nodes:\n  - name:\n", "rack.yaml:2: name: expected one value on one line");
-    assert_refused("nodes:\n  - name: [a, b]\n",
+    assert_refused(parse, "nodes:\n  - name:\n",
                    "rack.yaml:2: name: expected one value on one line");
-    assert_refused("nodes:\n  - private: \"a\\nb\"\n",
+    assert_refused(parse, "nodes:\n  - name: [a, b]\n",
+                   "rack.yaml:2: name: expected one value on one line");
+    assert_refused(parse, "nodes:\n  - private: \"a\\nb\"\n",
                    "rack.yaml:2: private: expected one value on one line");
-    assert_refused("nodes:\n  - name: a/b\n",
+    assert_refused(parse, "nodes:\n  - name: a/b\n",
                    "rack.yaml:2: name: 'a/b': expected letters, digits, '.', '_' and '-'");
-    assert_refused("nodes:\n  - host: -x\n",
+    assert_refused(parse, "nodes:\n  - host: -x\n",
                    "rack.yaml:2: host: '-x': expected a host's name or address");
 }
 
@@ -165,17 +153,17 @@ static void keys_of_virtual_nodes_are_passed_over(void **state)
 static void mistakes_about_virtual_nodes_are_refused(void **state)
 {
     (void)state;
-    assert_refused("nodes:\n  - name: a\n    devise: box\n",
+    assert_refused(parse, "nodes:\n  - name: a\n    devise: box\n",
                    "rack.yaml:3: 'devise': unknown key; did you mean device?");
-    assert_refused("nodes:\n  - name: a\n    speed: {each: 1}\n",
+    assert_refused(parse, "nodes:\n  - name: a\n    speed: {each: 1}\n",
                    "rack.yaml:3: 'each': unknown key; did you mean each_s?");
-    assert_refused("nodes:\n  - name: a\n    link: {latency_s: -1}\n",
+    assert_refused(parse, "nodes:\n  - name: a\n    link: {latency_s: -1}\n",
                    "rack.yaml:3: latency_s: '-1': expected seconds, 0 or more");
-    assert_refused("nodes:\n  - name: a\n    loads:\n    - {form: 3, slowdown: 2}\n",
+    assert_refused(parse, "nodes:\n  - name: a\n    loads:\n    - {form: 3, slowdown: 2}\n",
                    "rack.yaml:4: 'form': unknown key; did you mean from?");
-    assert_refused("nodes:\n  - name: a\n    fails_at: never\n",
+    assert_refused(parse, "nodes:\n  - name: a\n    fails_at: never\n",
                    "rack.yaml:3: fails_at: 'never': expected a whole number from 1 to 2147483647");
-    assert_refused("nodes:\n  - {name: a, private: 5, private_samples: 6}\n",
+    assert_refused(parse, "nodes:\n  - {name: a, private: 5, private_samples: 6}\n",
                    "rack.yaml:2: private: '5' is a number of samples, and so is private_samples");
 }
 
@@ -198,34 +186,35 @@ static void a_folder_may_be_called_by_a_number(void **state)
 static void structures_that_are_wrong(void **state)
 {
     (void)state;
-    assert_refused("", "rack.yaml:1: expected \"nodes:\" with a list of nodes below it");
-    assert_refused("- a\n", "rack.yaml:1: expected \"nodes:\" with a list of nodes below it");
-    assert_refused("nodes: 3\n", "rack.yaml:1: nodes: expected a list, as \"- name: host\"");
-    assert_refused("nodes: []\n", "rack.yaml: there are no nodes");
-    assert_refused("nodes:\n  - host\n", "rack.yaml:2: expected a node as \"- name: host\"");
-    assert_refused("nodes:\n- name: a\n---\nnodes: []\n",
+    assert_refused(parse, "", "rack.yaml:1: expected \"nodes:\" with a list of nodes below it");
+    assert_refused(parse, "- a\n",
+                   "rack.yaml:1: expected \"nodes:\" with a list of nodes below it");
+    assert_refused(parse, "nodes: 3\n", "rack.yaml:1: nodes: expected a list, as \"- name: host\"");
+    assert_refused(parse, "nodes: []\n", "rack.yaml: there are no nodes");
+    assert_refused(parse, "nodes:\n  - host\n", "rack.yaml:2: expected a node as \"- name: host\"");
+    assert_refused(parse, "nodes:\n- name: a\n---\nnodes: []\n",
                    "rack.yaml:4: a second document; expected one");
-    assert_refused("nodes:\n  - name: a\n   host: b\n",
+    assert_refused(parse, "nodes:\n  - name: a\n   host: b\n",
                    "rack.yaml:3: did not find expected '-' indicator");
-    assert_refused("nodes:\n  - name: \"a\n", "rack.yaml:3: found unexpected end of stream");
+    assert_refused(parse, "nodes:\n  - name: \"a\n", "rack.yaml:3: found unexpected end of stream");
 }
 
 static void nodes_that_do_not_go_together(void **state)
 {
     (void)state;
-    assert_refused("nodes:\n- name: a\n- name: b\n- name: a\n",
+    assert_refused(parse, "nodes:\n- name: a\n- name: b\n- name: a\n",
                    "rack.yaml:4: name: 'a' is already the node of line 2");
-    assert_refused("nodes:\n- {name: a, count: 3}\n- name: a.2\n",
+    assert_refused(parse, "nodes:\n- {name: a, count: 3}\n- name: a.2\n",
                    "rack.yaml:3: name: 'a.2' is already the node of line 2");
-    assert_refused("nodes:\n- &x {name: a}\n- *x\n",
+    assert_refused(parse, "nodes:\n- &x {name: a}\n- *x\n",
                    "rack.yaml:2: name: 'a' is already the node of line 2");
-    assert_refused("nodes:\n- {name: a, count: 2, private: /d}\n",
+    assert_refused(parse, "nodes:\n- {name: a, count: 2, private: /d}\n",
                    "rack.yaml:2: private: belongs to one node, not to count: 2 of them");
     assert_refused(
-        "nodes:\n- {host: h, cpus: 1}\n",
+        parse, "nodes:\n- {host: h, cpus: 1}\n",
         "rack.yaml:2: cpus: only nodes of this machine can be confined, and this one has "
         "a host");
-    assert_refused("nodes:\n- {name: a, count: 60000}\n- {name: b, count: 60000}\n",
+    assert_refused(parse, "nodes:\n- {name: a, count: 60000}\n- {name: b, count: 60000}\n",
                    "rack.yaml:3: more than 100000 nodes");
 }
 
