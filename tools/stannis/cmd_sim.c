@@ -19,6 +19,7 @@
 struct simulation {
     struct stn_settings settings;
     struct sim_config config;
+    struct plan_objective objective; // that the config names
     int64_t phase_begins[SIM_PHASES_MAX];
 };
 
@@ -285,7 +286,6 @@ static enum stn_status complete(struct simulation *o, size_t *needed_bytes)
 
 static enum stn_status run_on_scene(struct simulation *o, size_t needed_bytes)
 {
-    struct plan_objective objective;
     const struct settings *s = &o->settings.values;
     struct sim_devices devices = {0};
     struct sim_scene scene = {0};
@@ -300,7 +300,7 @@ static enum stn_status run_on_scene(struct simulation *o, size_t needed_bytes)
         status = make_scene(s, &config, &scene);
     }
     if (status == STN_OK) {
-        status = take_objective(s, &scene, &objective, &o->config);
+        status = take_objective(s, &scene, &o->objective, &o->config);
     }
     if (status == STN_OK) {
         status = simulate(o, &scene);
