@@ -24,8 +24,10 @@ struct coefficients {
 static double power(double base, int64_t exponent)
 {
     double result = 1.0;
-    for (; exponent > 0; exponent >>= 1, base *= base) {
+    while (exponent > 0) {
         result = exponent & 1 ? result * base : result;
+        base *= base;
+        exponent >>= 1;
     }
     return result;
 }

@@ -40,6 +40,8 @@ static void test_lines_as_they_come(void **state)
     char fifo[PATH_MAX];
     snprintf(fifo, sizeof(fifo), "%s/go", tree->root);
     assert_int_equal(mkfifo(fifo, 0600), 0);
+    int go = open(fifo, O_RDWR | O_CLOEXEC); // stays open: the program's reads wait for a line each
+    assert_true(go >= 0);
     struct energy_meter *meter =
         open_script(tree, "echo 100; read x <$1/go; echo '140 W'; read x <$1/go; echo 0.2kW; exec "
                           "sleep 1000");
@@ -47,14 +49,13 @@ static void test_lines_as_they_come(void **state)
     assert_true(read_until(meter, &account, 1));
     for (int second = 1; second <= 2; second++) {
         tree->clock_s += 1.0;
-        int go = open(fifo, O_WRONLY | O_CLOEXEC);
         assert_true(write(go, "\n", 1) == 1);
-        close(go);
         assert_true(read_until(meter, &account, 1 + second));
     }
     assert_int_equal(account.total.samples, 3);
     assert_true(fabs(account.total.joules - (120.0 + 170.0)) < 1e-9);
     energy_meter_close(meter); // ends the program too, although it sleeps
+    close(go);
 }
 
 static void test_a_program_that_ends_is_started_again(void **state)

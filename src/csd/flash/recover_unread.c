@@ -59,7 +59,7 @@ enum stn_status recover_void(struct flash *f, struct recovery *r)
                 "%s: %llu units have rotted beyond what can be corrected, and nothing says which; "
                 "the device can only be read",
                 f->medium->name,
-                (unsigned long long)(f->stats.lost_units - lost + r->unreadable_records));
+                (unsigned long long)(f->stats.lost_units - lost) + r->unreadable_records);
     }
     return STN_OK;
 }

@@ -155,11 +155,11 @@ static enum nvme_status identify_controllers(struct nvme_session *s, const struc
     }
     const struct nvme_namespace *ns =
         attached ? &s->config.subsystem->namespaces[sqe->nsid - 1] : NULL;
-    for (uint16_t id = 1; id <= NVME_CONTROLLERS; id++) {
-        bool in = !ns ||
-                  (ns->state == NVME_NAMESPACE_READY && (ns->tag.attached & nvme_attached_bit(id)));
+    for (unsigned id = 1; id <= NVME_CONTROLLERS; id++) {
+        unsigned bit = nvme_attached_bit((uint16_t)id);
+        bool in = !ns || (ns->state == NVME_NAMESPACE_READY && (ns->tag.attached & bit));
         if (in && id >= from) {
-            list.ids[list.count++] = id;
+            list.ids[list.count++] = (uint16_t)id;
         }
     }
     return session_give(s, sqe, &list, sizeof(list));
