@@ -89,6 +89,8 @@ def cppcheck():
     return subprocess.run(
         ["cppcheck", "--quiet", f"--project={ONCE / 'compile_commands.json'}", f"--cppcheck-build-dir={memory}",
          "--enable=warning,performance,portability", "--inline-suppr", "--suppress=missingIncludeSystem",
+         # Across files it takes an array that a callee fills for one that it reads.
+         "--suppress=ctuuninitvar",
          "--error-exitcode=1", "-j", str(os.cpu_count())], check=False).returncode == 0
 
 

@@ -43,10 +43,12 @@ static int split_line(char *line, char separator, char *columns[COLUMNS_MAX])
     int count = 0;
     for (char *at = line; at && count < COLUMNS_MAX;) {
         columns[count++] = at;
-        at = strchr(at, separator);
-        if (at) {
-            *at++ = '\0';
+        char *next = strchr(at, separator);
+        if (next) {
+            *next = '\0';
+            next++;
         }
+        at = next;
     }
     return count;
 }

@@ -26,10 +26,12 @@ static struct wire_trials trials_of(int rank)
 static bool is_of(const struct wire_trials *trials, int rank)
 {
     const struct wire_trials sent = trials_of(rank);
-    return memcmp(trials->micro_batch, sent.micro_batch, sizeof(sent.micro_batch)) == 0 &&
-           memcmp(trials->images_per_second, sent.images_per_second,
-                  sizeof(sent.images_per_second)) == 0 &&
-           trials->count == sent.count && trials->best == sent.best;
+    bool same = trials->count == sent.count && trials->best == sent.best;
+    for (size_t i = 0; i < sizeof(sent.micro_batch) / sizeof(sent.micro_batch[0]); i++) {
+        same = same && trials->micro_batch[i] == sent.micro_batch[i] &&
+               trials->images_per_second[i] == sent.images_per_second[i];
+    }
+    return same;
 }
 
 static bool all_are_right(const struct wire_trials all[NODES])

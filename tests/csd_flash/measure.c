@@ -150,17 +150,20 @@ static void measure_iops(double seconds, const char *ecc)
         write_one(flash, id, lpn, data);
     }
     double start = base_clock_seconds(), now = start;
-    for (; now < start + seconds; now = base_clock_seconds()) {
+    while (now < start + seconds) {
         for (int i = 0; i < 1000; i++, count++) {
             write_one(flash, id, base_random_below(&random, units), data);
         }
+        now = base_clock_seconds();
     }
     double write_iops = (double)count / (now - start);
-    for (start = now; now < start + seconds; now = base_clock_seconds()) {
+    start = now;
+    while (now < start + seconds) {
         for (int i = 0; i < 1000; i++, reads++) {
             must(!flash_read(flash, id, base_random_below(&random, units), 1, data, NULL),
                  "reading");
         }
+        now = base_clock_seconds();
     }
     printf("{\"write_iops\": %.0f, \"read_iops\": %.0f}\n", write_iops,
            (double)reads / (now - start));
@@ -200,9 +203,9 @@ static void measure_bch(double seconds)
     }
     double spent[2] = {0};
     uint64_t words[2] = {0};
-    for (double start = base_clock_seconds(); spent[0] + spent[1] < seconds;) {
+    while (spent[0] + spent[1] < seconds) {
         for (int kind = 0; kind < 2; kind++) { // in turns, so that both see the same machine
-            start = base_clock_seconds();
+            double start = base_clock_seconds();
             for (int i = 0; i < WORDS; i++, words[kind]++) {
                 if (kind) {
                     ecc_bch_encode(data[i], meta, parity);

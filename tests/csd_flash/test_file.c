@@ -132,7 +132,7 @@ static void test_full_disk(void **state)
     struct flash_namespace ns = {.units = flash_units_total(r.flash)};
     assert_int_equal(flash_namespace_create(r.flash, &ns), STN_OK);
     r.id = ns.id;
-    uint32_t done = 0, got;
+    uint32_t done = 0, got = 0;
     enum flash_result result = FLASH_OK;
     while (!result) {
         assert_true(done < ns.units);

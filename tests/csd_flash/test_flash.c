@@ -40,7 +40,7 @@ static void test_errors_are_corrected_up_to_forty(void **state)
 {
     (void)state;
     struct rig r;
-    uint32_t got;
+    uint32_t got = 0;
     rig_begin(&r, tiny(FLASH_ECC_BCH));
     fill(&r, 7);
     rot(&r, 3, 40);
@@ -81,7 +81,7 @@ static void test_lost_units_stay_lost(void **state)
 {
     (void)state;
     struct rig r;
-    uint32_t got;
+    uint32_t got = 0;
     rig_begin(&r, tiny(FLASH_ECC_CRC));
     fill(&r, 6);
     fill(&r, 7);
@@ -181,7 +181,7 @@ static void test_end_of_life(void **state)
     assert_int_equal(flash_trim(r.flash, r.id, 0, 1), FLASH_READ_ONLY);
     for (int power = 0; power < 2; power++) {
         for (uint64_t lpn = 0; lpn < r.units; lpn++) {
-            uint32_t got;
+            uint32_t got = 0;
             assert_int_equal(get(&r, lpn, &got), FLASH_OK);
             assert_int_equal(got, flushed[lpn]);
         }
@@ -213,7 +213,7 @@ static void test_no_space_under_the_device(void **state)
     assert_int_equal(result, FLASH_NO_SPACE);
     assert_int_equal(flash_flush(r.flash), FLASH_NO_SPACE);
     for (uint64_t lpn = 0; lpn < r.units / 2; lpn++) {
-        uint32_t got;
+        uint32_t got = 0;
         assert_int_equal(get(&r, lpn, &got), FLASH_OK);
         assert_int_equal(got, lpn < done ? 2 : 1);
     }
@@ -222,7 +222,7 @@ static void test_no_space_under_the_device(void **state)
     flash_drop(r.flash);
     rig_on(&r);
     for (uint64_t lpn = 0; lpn < r.units / 2; lpn++) {
-        uint32_t got;
+        uint32_t got = 0;
         assert_int_equal(get(&r, lpn, &got), FLASH_OK);
         assert_int_equal(got, lpn < done ? 2 : 1);
     }
@@ -233,7 +233,7 @@ static void test_medium_that_goes_away(void **state)
 {
     (void)state;
     struct rig r;
-    uint32_t got;
+    uint32_t got = 0;
     rig_begin(&r, tiny(FLASH_ECC_CRC));
     fill(&r, 1);
     media_faulty_lost(r.medium, true);
@@ -335,7 +335,7 @@ static void test_timing(void **state)
     struct flash_options options = {
         .timing = FLASH_TIMING_ENFORCED, .clock_ns = made_up_clock, .clock_context = &now};
     assert_int_equal(flash_open(r.medium, r.keys, &options, &r.flash), STN_OK);
-    uint32_t got;
+    uint32_t got = 0;
     struct flash_stats before, stats; // opening reads, too
     flash_stats(r.flash, &before);
     now += 10000000;
@@ -363,7 +363,7 @@ static void test_collecting_under_a_waiting_unit(void **state)
     for (int flushed = 0; flushed < 2; flushed++) {
         struct rig r;
         uint64_t counter = 0;
-        uint32_t got;
+        uint32_t got = 0;
         rig_begin(&r, tiny(FLASH_ECC_CRC));
         fill(&r, 1);
         assert_int_equal(put(&r, 20, 2), FLASH_OK);
@@ -404,7 +404,7 @@ static void test_writing_under_a_moved_unit(void **state)
     assert_int_equal(stream_flush(r.flash, STREAM_MOVE), FLASH_OK);
     assert_int_equal(stream_flush(r.flash, STREAM_REST), FLASH_OK);
     for (uint64_t lpn = 0; lpn < 40; lpn++) {
-        uint32_t got;
+        uint32_t got = 0;
         assert_int_equal(get(&r, lpn, &got), FLASH_OK);
         assert_int_equal(got, 2);
     }
@@ -463,7 +463,7 @@ static void test_static_levelling(void **state)
     fill(&r, 1);
     for (uint32_t i = 0; i < 100 * r.units;
          i++) { // a tenth is written all the time, the rest never
-        assert_int_equal(put(&r, i % (r.units / 10), 2 + i), FLASH_OK);
+        assert_int_equal(put(&r, i % (1 + r.units / 10), 2 + i), FLASH_OK);
     }
     flash_stats(r.flash, &stats);
     assert_true(stats.erases_mean > 20.0);

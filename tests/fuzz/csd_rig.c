@@ -55,7 +55,9 @@ struct csd_rig *csd_rig_begin(void)
     if (!rig.memory) {
         fuzz_check(getrandom(canaries, sizeof(canaries), 0) == (ssize_t)sizeof(canaries));
         rig.memory = aligned_alloc(NVME_PAGE_BYTES, CSD_RIG_BYTES);
-        fuzz_check(rig.memory != NULL);
+    }
+    if (!rig.memory) {
+        abort();
     }
     memset(rig.memory, 0, CSD_RIG_BYTES);
     for (uint64_t at = LISTS_AT; at < CSD_RIG_BYTES; at += sizeof(at)) { // lists of good pages

@@ -329,7 +329,8 @@ static void test_ten_thousand_nodes(void **state)
         double each_j = (many_powers[i].busy_w - 1.0) * many[i].curve.line.each_s;
         most_j = many_split[i] > 0 ? fmax(most_j, each_j) : most_j;
     }
-    for (double factor = 0.8; factor < 1.3; factor += 0.05) {
+    for (int percent = 80; percent < 130; percent += 5) {
+        double factor = 0.01 * percent;
         for (int i = 0; i < MANY; i++) {
             double each_j = (many_powers[i].busy_w - 1.0) * many[i].curve.line.each_s;
             many_scratch[i] = many[i];

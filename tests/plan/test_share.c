@@ -156,7 +156,7 @@ static void test_public_micro_batches_do_not_depend_on_the_split(void **state)
 static void check(const struct cluster *c, int64_t begin, const int64_t expected_public[],
                   const int64_t expected_private[])
 {
-    struct plan_share shares[NODES_MAX];
+    struct plan_share shares[NODES_MAX] = {0};
     share(c, begin, shares);
     for (int i = 0; i < c->nodes; i++) {
         assert_int_equal(shares[i].public_range.end - shares[i].public_range.begin,
@@ -176,11 +176,11 @@ static void test_examples(void **state)
                         .micro_batch = 8,
                         .batch = 64,
                         .samples = 130};
-    check(&c, 0, (const int64_t[]){40, 16, 8, 0}, none);
-    check(&c, 128, (const int64_t[]){2, 0, 0, 0}, none);
+    check(&c, 0, (const int64_t[NODES_MAX]){40, 16, 8, 0}, none);
+    check(&c, 128, (const int64_t[NODES_MAX]){2, 0, 0, 0}, none);
     c.counts[0] = c.samples =
         64 + 30; // four micro-batches by 5:2:1 are 2½, 1, ½: the tie goes to node 0
-    check(&c, 64, (const int64_t[]){24, 6, 0, 0}, none);
+    check(&c, 64, (const int64_t[NODES_MAX]){24, 6, 0, 0}, none);
 
     // Four micro-batches for three equal nodes: of three ties one is rounded up.
     c = (struct cluster){.counts = {64 + 32},
@@ -189,7 +189,7 @@ static void test_examples(void **state)
                          .micro_batch = 8,
                          .batch = 64,
                          .samples = 64 + 32};
-    check(&c, 64, (const int64_t[]){16, 8, 8}, none);
+    check(&c, 64, (const int64_t[NODES_MAX]){16, 8, 8}, none);
 
     // Half of the data is private to node 2: more than its eighth. The others share the rest 5:2.
     c = (struct cluster){.counts = {64, 0, 0, 64, 0},
@@ -198,7 +198,7 @@ static void test_examples(void **state)
                          .micro_batch = 8,
                          .batch = 64,
                          .samples = 128};
-    check(&c, 0, (const int64_t[]){24, 8, 0, 0}, (const int64_t[]){0, 0, 32, 0});
+    check(&c, 0, (const int64_t[NODES_MAX]){24, 8, 0, 0}, (const int64_t[NODES_MAX]){0, 0, 32, 0});
     // A little on every node, the one without a part in the split too.
     c = (struct cluster){.counts = {112, 8, 4, 2, 2},
                          .split = {5, 2, 1, 0},
@@ -206,7 +206,7 @@ static void test_examples(void **state)
                          .micro_batch = 8,
                          .batch = 64,
                          .samples = 128};
-    check(&c, 0, (const int64_t[]){36, 14, 6, 0}, (const int64_t[]){4, 2, 1, 1});
+    check(&c, 0, (const int64_t[NODES_MAX]){36, 14, 6, 0}, (const int64_t[NODES_MAX]){4, 2, 1, 1});
 }
 
 static void test_private_samples_are_spread_over_micro_batches(void **state)

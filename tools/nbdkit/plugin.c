@@ -107,7 +107,7 @@ static int error_of(enum nvme_status status)
     switch (status) {
     case NVME_LBA_RANGE: return EINVAL;
     case NVME_CAPACITY: return ENOSPC;
-    case NVME_WRITE_PROTECTED: return EPERM;
+    case NVME_WRITE_PROTECTED:
     case NVME_RESERVED: return EPERM;
     default: return EIO;
     }

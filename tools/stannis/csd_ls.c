@@ -40,7 +40,7 @@ static enum stn_status ask(const char *folder, struct seen *out)
 static json_t *describe_namespace(const struct csd_namespace *ns)
 {
     return json_pack("{s:s, s:i, s:I, s:b, s:b}", "name", ns->name, "nsid", (int)ns->nsid, "size",
-                     (json_int_t)(ns->blocks * NVME_BLOCK_BYTES), "public", ns->shared,
+                     (json_int_t)ns->blocks * NVME_BLOCK_BYTES, "public", ns->shared,
                      "write_protected", ns->write_protected);
 }
 
