@@ -16,7 +16,7 @@ failed=0
 choose() {
     targets=all
     case $1 in
-    asan) select=(-L 'unit|cli' -E 'style|slow|cli_tune|cli_hypertune|cli_csd|test_cluster') ;;
+    asan) select=(-L 'unit|cli' -E 'style|slow|cli_tune|cli_hypertune|cli_csd|cli_power|cli_help|test_cluster') ;;
     # Without oneDNN: the units but for those that train whole networks step by step (LeNet's 5×5 convolutions are
     # plain loops there, and its trainings take minutes or their time limit), that measure speed or memory of oneDNN's
     # kernels (test_tuning, test_micro_batch), or that do not compute at all.
