@@ -16,11 +16,11 @@ failed=0
 choose() {
     targets=all
     case $1 in
-    asan) select=(-L 'unit|cli' -E 'style|slow|cli_tune|cli_hypertune|cli_csd|cli_power|cli_help|test_cluster') ;;
+    asan) select=(-L 'unit|cli' -E 'style|slow|cli_tune|cli_hypertune|cli_csd|test_cluster') ;;
     # Without oneDNN: the units but for those that train whole networks step by step (LeNet's 5×5 convolutions are
     # plain loops there, and its trainings take minutes or their time limit), that measure speed or memory of oneDNN's
     # kernels (test_tuning, test_micro_batch), or that do not compute at all.
-    plain) select=(-L unit -E 'test_(resume|moving|cluster|run|tuning|micro_batch)$|style|comm_|data_|fuzz_|library_|csd_|energy_') ;;
+    plain) select=(-L unit -E 'test_(resume|moving|cluster|run|tuning|micro_batch)$|style|comm_|data_|fuzz_|csd_|energy_') ;;
     # libgomp is not instrumented, so TSan sees races in every parallel region: only what has threads of its own.
     tsan) select=(-R 'loader|report_|comm_|exchange_|base_lanes|train_trade|csd_(hostile|device)') targets=$(tsan_targets) ;;
     *) select=() ;;
